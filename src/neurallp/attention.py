@@ -1,0 +1,25 @@
+"""What the controller says and the engines obey; the only thing the two share."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Attention:
+    """Attention of each distinct query, over operators and over memories (eqs. 10 and 11).
+
+    Step t = 1 … T reads the memories u_0 … u_{t-1}; the last row of `memory` is b_{T+1}, which reads
+    them all. Slots that do not exist yet hold 0. Ranks are parallel controllers whose scores add.
+    """
+
+    operator: Tensor  # (rank, query, step T, operator): a_t
+    memory: Tensor  # (rank, query, step T + 1, slot T + 1): b_t
+
+    @property
+    def num_ranks(self) -> int:
+        return self.operator.shape[0]
+
+    @property
+    def num_steps(self) -> int:
+        return self.operator.shape[2]

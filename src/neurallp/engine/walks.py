@@ -1,0 +1,120 @@
+"""What every engine is given and gives back: walks to do, and the scores they end in."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ..attention import Attention
+from ..knowledge import Ids
+from .operators import Operators
+
+
+@dataclass(frozen=True, eq=False)
+class Walks:
+    """Walks to do, one a row: where each starts, whose attention it follows, which edges it must not use."""
+
+    sources: Ids  # (walk,)
+    rows: Ids  # (walk,) the row of Attention to follow
+    hidden_offsets: Ids  # (walk + 1,)
+    hidden_edges: Ids  # walk w may not use hidden_edges[hidden_offsets[w] : hidden_offsets[w + 1]]
+
+    @classmethod
+    def free(cls, sources: Ids, rows: Ids) -> "Walks":
+        """Return walks that may use every edge."""
+        none = np.zeros(0, dtype=np.int64)
+        return cls(sources, rows, np.zeros(len(sources) + 1, dtype=np.int64), none)
+
+    @classmethod
+    def hiding(cls, sources: Ids, rows: Ids, edges: Ids) -> "Walks":
+        """Return walks of which row w may not use `edges[w]`, (walk, n); -1 stands for no edge.
+
+        Hide both edges of a fact or neither: engines read the edges into an entity off the edges out of it.
+        """
+        present = edges >= 0
+        offsets = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+        return cls(sources, rows, offsets.astype(np.int64), edges[present])
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    @property
+    def hidden_rows(self) -> Ids:
+        """The walk that each of `hidden_edges` is hidden from."""
+        return np.repeat(np.arange(len(self)), np.diff(self.hidden_offsets))
+
+    def __getitem__(self, part: slice) -> "Walks":
+        start, stop, _ = part.indices(len(self))
+        offsets = self.hidden_offsets[start : stop + 1]
+        return Walks(
+            self.sources[part],
+            self.rows[part],
+            offsets - offsets[0],
+            self.hidden_edges[offsets[0] : offsets[-1]],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores of entities, a sparse row a walk, entities ascending; whatever is not listed scores 0."""
+
+    num_entities: int
+    offsets: Ids  # (walk + 1,)
+    entities: Ids
+    values: NDArray[np.floating]
+
+    @classmethod
+    def of_dense(cls, dense: NDArray[np.floating]) -> "Scores":
+        """Return the nonzero scores of a (walk, entity) array."""
+        rows, entities = np.nonzero(dense)
+        offsets = np.searchsorted(rows, np.arange(len(dense) + 1))
+        return cls(dense.shape[1], offsets, entities, dense[rows, entities])
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def rows(self) -> Ids:
+        """The walk that each listed score belongs to."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+    def row(self, walk: int) -> tuple[Ids, NDArray[np.floating]]:
+        """Return the listed entities of one walk and their scores."""
+        part = slice(self.offsets[walk], self.offsets[walk + 1])
+        return self.entities[part], self.values[part]
+
+    def at(self, rows: Ids, entities: Ids) -> NDArray[np.floating]:
+        """Return the scores of given (walk, entity) pairs."""
+        keys = self.rows * self.num_entities + self.entities
+        wanted = rows * self.num_entities + entities
+        places = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+        if not len(keys):
+            return np.zeros(len(wanted), dtype=self.values.dtype)
+        return np.where(keys[places] == wanted, self.values[places], 0).astype(self.values.dtype)
+
+    def dense(self) -> NDArray[np.floating]:
+        """Return all scores, (walk, entity)."""
+        full = np.zeros((len(self), self.num_entities), dtype=self.values.dtype)
+        full[self.rows, self.entities] = self.values
+        return full
+
+
+class Engine(Protocol):
+    """Applies attention to memories (eqs. 6-8); all engines give equal scores and gradients."""
+
+    operators: Operators
+
+    def pair_scores(
+        self, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Return the scores of given (walk, entity) pairs, and each walk's sum over all entities.
+
+        Both carry gradients to the attention.
+        """
+        ...
+
+    def scores(self, attention: Attention, walks: Walks, *, normalize: bool) -> Scores:
+        """Return the scores of all entities, without gradients."""
+        ...

@@ -1,0 +1,59 @@
+"""Every error a user can cause, as one tree.
+
+NeuralLPError                 anything this package raises on purpose
+├── DataError                 the triples are not what they should be
+│   ├── UnknownNameError      an entity or relation that nobody has heard of
+│   └── FormatError           a file that cannot be read as what it claims to be
+├── ConfigError               a setting outside what is allowed
+└── ModelError                a model folder that cannot be used
+"""
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class NeuralLPError(Exception):
+    """Anything this package raises on purpose; the message says what to do."""
+
+
+class DataError(NeuralLPError):
+    """The triples are not what they should be."""
+
+
+class UnknownNameError(DataError):
+    """An entity or relation that the knowledge base or the model does not have."""
+
+    @classmethod
+    def among(cls, kind: str, name: str, known: "Sequence[str]", owner: str) -> "UnknownNameError":
+        """Return the error for `name`, with the nearest known name as a suggestion."""
+        # A close match costs a scan of all names; past this many it would take seconds.
+        near = get_close_matches(name, known, n=1) if len(known) <= 200_000 else []
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        plural = {"entity": "entities"}.get(kind, f"{kind}s")
+        return cls(f"Unknown {kind} {name!r}.{hint} {owner} has {len(known):,} {plural}.")
+
+
+class FormatError(DataError):
+    """A file that cannot be read; carries every fault of it, each with its line."""
+
+    #: How many faults are spelled out before the rest is only counted.
+    most_shown = 10
+
+    @classmethod
+    def collected(cls, faults: "Sequence[str]") -> "FormatError":
+        """Return one error that lists `faults`."""
+        shown = list(faults[: cls.most_shown])
+        if len(faults) > len(shown):
+            shown.append(f"… and {len(faults) - len(shown):,} more faults.")
+        return cls("\n".join(shown))
+
+
+class ConfigError(NeuralLPError):
+    """A setting outside what is allowed."""
+
+
+class ModelError(NeuralLPError):
+    """A model folder that is incomplete, damaged or of another format version."""
