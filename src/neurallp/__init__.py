@@ -1,3 +1,62 @@
 """Learn weighted logical rules from a knowledge base, answer questions with them, and show why."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .errors import ConfigError, DataError, FormatError, ModelError, NeuralLPError, UnknownNameError
+    from .evaluation import Evaluation, evaluate
+    from .formats.triples import load
+    from .knowledge import KnowledgeBase, Split
+    from .model import ModelConfig, NeuralLP
+    from .program import Program, learn, load_model
+    from .reasoning import Answer, Proof, Reasoner
+    from .rules import Rule, RuleSet
+    from .training import TrainingConfig
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "ConfigError",
+    "DataError",
+    "Evaluation",
+    "FormatError",
+    "KnowledgeBase",
+    "ModelConfig",
+    "ModelError",
+    "NeuralLP",
+    "NeuralLPError",
+    "Program",
+    "Proof",
+    "Reasoner",
+    "Rule",
+    "RuleSet",
+    "Split",
+    "TrainingConfig",
+    "UnknownNameError",
+    "evaluate",
+    "learn",
+    "load",
+    "load_model",
+]
+
+_HOMES = {
+    "errors": ("ConfigError", "DataError", "FormatError", "ModelError", "NeuralLPError", "UnknownNameError"),
+    "evaluation": ("Evaluation", "evaluate"),
+    "formats.triples": ("load",),
+    "knowledge": ("KnowledgeBase", "Split"),
+    "model": ("ModelConfig", "NeuralLP"),
+    "program": ("Program", "learn", "load_model"),
+    "reasoning": ("Answer", "Proof", "Reasoner"),
+    "rules": ("Rule", "RuleSet"),
+    "training": ("TrainingConfig",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Importing torch costs a second, which `neurallp --help` must not pay: names are fetched when used.
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f".{home}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,6 +17,11 @@ class Attention:
     memory: Tensor  # (rank, query, step T + 1, slot T + 1): b_t
 
     @property
+    def pair(self) -> tuple[Tensor, Tensor]:
+        """Both tensors, the operator's first."""
+        return self.operator, self.memory
+
+    @property
     def num_ranks(self) -> int:
         return self.operator.shape[0]
 

@@ -55,5 +55,17 @@ class ConfigError(NeuralLPError):
     """A setting outside what is allowed."""
 
 
+def require_positive(name: str, value: int) -> None:
+    """Raise unless `value` is at least 1."""
+    if value < 1:
+        raise ConfigError(f"{name} must be at least 1, got {value}.")
+
+
+def require_choice(name: str, value: str, choices: "Sequence[str]") -> None:
+    """Raise unless `value` is one of `choices`."""
+    if value not in choices:
+        raise ConfigError(f"{name} must be one of {', '.join(choices)}, got {value!r}.")
+
+
 class ModelError(NeuralLPError):
     """A model folder that is incomplete, damaged or of another format version."""

@@ -9,6 +9,7 @@ direction flag.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,7 @@ class Vocabulary(Sequence[str]):
     def __len__(self) -> int:
         return len(self.names)
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def]
+    def __getitem__(self, index: Any) -> Any:
         return self.names[index]
 
     def __contains__(self, name: object) -> bool:
@@ -128,6 +129,26 @@ def _interleave(even: Ids, odd: Ids) -> Ids:
     return np.stack([even, odd], axis=1).reshape(-1)
 
 
+class KnownAnswers:
+    """Which answers are known for a (source, query), from triples taken both ways."""
+
+    def __init__(self, triples: Ids, num_relations: int) -> None:
+        self.num_operators = 2 * num_relations
+        questions = ask_both_ways(triples, num_relations)
+        keys = questions.sources * self.num_operators + questions.queries
+        order = np.argsort(keys, kind="stable")
+        self._keys, self._answers = keys[order], questions.answers[order]
+
+    def pairs(self, sources: Ids, queries: Ids) -> tuple[Ids, Ids]:
+        """Return all known answers as (row, entity) pairs; rows ascend and number the given questions."""
+        keys = sources * self.num_operators + queries
+        start = np.searchsorted(self._keys, keys, side="left")
+        count = np.searchsorted(self._keys, keys, side="right") - start
+        rows = np.repeat(np.arange(len(keys)), count)
+        within = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
+        return rows, self._answers[np.repeat(start, count) + within]
+
+
 def distinct(triples: Ids) -> Ids:
     """Return the triples without repetitions, in order of first appearance."""
     _, first = np.unique(triples, axis=0, return_index=True)
@@ -212,7 +233,9 @@ class Split:
 
     def __repr__(self) -> str:
         counts = (f"{name} {len(getattr(self, name)):,}" for name in ("facts", "train", "valid", "test"))
-        return f"Split({', '.join(counts)}; {len(self.entities):,} entities, {len(self.relations):,} relations)"
+        return (
+            f"Split({', '.join(counts)}; {len(self.entities):,} entities, {len(self.relations):,} relations)"
+        )
 
     def with_relations(self, relations: Relations) -> "Split":
         """Return the same triples under another numbering; those of other relations are left out."""

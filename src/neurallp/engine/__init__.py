@@ -1,5 +1,8 @@
 """What the operators do to a memory: one protocol, several engines with equal answers."""
 
+from importlib.util import find_spec
+
+from ..errors import ConfigError
 from .operators import Operators
 from .reference import ReferenceEngine
 from .walks import Engine, Scores, Walks
@@ -8,5 +11,23 @@ __all__ = ["Engine", "Operators", "ReferenceEngine", "Scores", "Walks", "make_en
 
 
 def make_engine(name: str, operators: Operators, device: str = "cpu") -> Engine:
-    """Return the engine called `name`."""
-    return ReferenceEngine(operators, device)
+    """Return the engine called `name`; `auto` takes the fastest that runs on `device`."""
+    if name == "auto":
+        name = _fastest(device)
+    if name == "reference":
+        return ReferenceEngine(operators, device)
+    if name == "frontier":
+        from .frontier import FrontierEngine
+
+        return FrontierEngine(operators)
+    if name == "cuda":
+        from .cuda import CudaEngine
+
+        return CudaEngine(operators)
+    raise ConfigError(f"Unknown engine {name!r}. There are: auto, reference, frontier, cuda.")
+
+
+def _fastest(device: str) -> str:
+    if device.startswith("cuda"):
+        return "cuda" if find_spec("triton") else "reference"
+    return "frontier" if find_spec("numba") else "reference"

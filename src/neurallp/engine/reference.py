@@ -40,9 +40,7 @@ class ReferenceEngine:
         """Return u_{T+1} of every walk, (entity, walk), summed over ranks (eqs. 6-8)."""
         rows = self._tensor(walks.rows)
         ranks = zip(attention.operator, attention.memory, strict=True)
-        return torch.stack(
-            [self._infer_rank(a[rows], b[rows], walks, normalize) for a, b in ranks]
-        ).sum(0)
+        return torch.stack([self._infer_rank(a[rows], b[rows], walks, normalize) for a, b in ranks]).sum(0)
 
     def _infer_rank(self, a: Tensor, b: Tensor, walks: Walks, normalize: bool) -> Tensor:
         memories = [self._start(walks, a)]  # eq. 6

@@ -94,6 +94,20 @@ class Scores:
             return np.zeros(len(wanted), dtype=self.values.dtype)
         return np.where(keys[places] == wanted, self.values[places], 0).astype(self.values.dtype)
 
+    def replaced(self, rows: Ids, entities: Ids, value: float) -> "Scores":
+        """Return the scores with `value` at given (walk, entity) pairs."""
+        if not len(rows):
+            return self
+        new = rows * self.num_entities + entities
+        old = self.rows * self.num_entities + self.entities
+        kept = ~np.isin(old, new)
+        keys = np.concatenate([old[kept], new])
+        values = np.concatenate([self.values[kept], np.full(len(new), value, dtype=self.values.dtype)])
+        order = np.argsort(keys, kind="stable")
+        walks, placed = np.divmod(keys[order], self.num_entities)
+        offsets = np.searchsorted(walks, np.arange(len(self) + 1))
+        return Scores(self.num_entities, offsets, placed, values[order])
+
     def dense(self) -> NDArray[np.floating]:
         """Return all scores, (walk, entity)."""
         full = np.zeros((len(self), self.num_entities), dtype=self.values.dtype)

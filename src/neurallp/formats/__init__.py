@@ -1,0 +1,5 @@
+"""What is read from files and written to them; the only place that opens any."""
+
+from .triples import DataWarning, load, read_triples, write_triples
+
+__all__ = ["DataWarning", "load", "read_triples", "write_triples"]

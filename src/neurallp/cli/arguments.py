@@ -1,0 +1,58 @@
+"""What several commands are given, and how it is read."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from ..knowledge import KnowledgeBase, Split
+
+
+class Preset(StrEnum):
+    """Settings that go together."""
+
+    default = "default"
+    paper = "paper"
+
+
+class EngineName(StrEnum):
+    """What walks the graph."""
+
+    auto = "auto"
+    reference = "reference"
+    frontier = "frontier"
+    cuda = "cuda"
+
+
+class PartName(StrEnum):
+    """A part of a split."""
+
+    train = "train"
+    valid = "valid"
+    test = "test"
+
+
+Data = Annotated[Path, typer.Argument(help="A file of triples, or a folder with train, valid, test [facts].")]
+Model = Annotated[Path, typer.Argument(help="A model folder that `neurallp learn` wrote.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Engine = Annotated[EngineName, typer.Option(help="What walks the graph.")]
+
+
+def load_split(path: Path, seed: int) -> "Split":
+    """Return the split of a folder, or one made from a file by `seed`."""
+    from ..formats.triples import load
+    from ..knowledge import Split, split_triples
+
+    data = load(path)
+    return data if isinstance(data, Split) else split_triples(data, seed)
+
+
+def load_known(path: Path) -> "KnowledgeBase":
+    """Return all facts that may be walked on."""
+    from ..formats.triples import load
+    from ..knowledge import Split
+
+    data = load(path)
+    return data.known if isinstance(data, Split) else data

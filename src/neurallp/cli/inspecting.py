@@ -1,0 +1,67 @@
+"""`rules` and `evaluate`: what a model says, and how right it is."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .arguments import Data, Engine, EngineName, Json, Model, PartName, load_known, load_split
+from .printing import console, measures_table, print_json, relations_table, rules_table
+
+
+def rules(
+    model: Model,
+    query: Annotated[
+        str | None, typer.Option(help="Only this relation's rules (~name: its inverse).")
+    ] = None,
+    limit: Annotated[int, typer.Option(help="Rules for each query, at most.")] = 10,
+    min_confidence: Annotated[float, typer.Option(help="As a share of the query's best rule.")] = 0.01,
+    max_length: Annotated[int | None, typer.Option(help="Longest body.")] = None,
+    allow: Annotated[list[str] | None, typer.Option(help="Relations a body may use (repeat).")] = None,
+    deny: Annotated[list[str] | None, typer.Option(help="Relations a body may not use (repeat).")] = None,
+    data: Annotated[Path | None, typer.Option(help="Count support on this data.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Print the rules of MODEL, those of greatest confidence first."""
+    from ..program import load_model
+
+    kb = None if data is None else load_known(data)
+    found = load_model(model).rules(
+        query,
+        limit=limit,
+        min_confidence=min_confidence,
+        max_length=max_length,
+        allow=allow,
+        deny=deny or (),
+        kb=kb,
+    )
+    if as_json:
+        print_json([rule.as_dict() for rule in found])
+    else:
+        console.print(rules_table(found))
+
+
+def evaluate(
+    model: Model,
+    data: Data,
+    split: Annotated[PartName, typer.Option(help="The part to rank.")] = PartName.test,
+    per_relation: Annotated[
+        bool, typer.Option("--per-relation", help="Also each relation by itself.")
+    ] = False,
+    engine: Engine = EngineName.auto,
+    as_json: Json = False,
+) -> None:
+    """Rank the answers of a part of DATA: filtered, all entities, both directions, ties told."""
+    from ..program import load_model
+
+    program = load_model(model)
+    parts = load_split(data, program.training_config.seed)
+    result = program.evaluate(parts, split.value, engine=engine.value)
+    relations = program.evaluate_per_relation(parts, split.value, engine=engine.value) if per_relation else {}
+    if as_json:
+        by_relation = {name: found.as_dict() for name, found in relations.items()}
+        print_json(result.as_dict() | ({"relations": by_relation} if per_relation else {}))
+        return
+    console.print(measures_table({split.value: result.as_dict()}))
+    if per_relation:
+        console.print(relations_table(relations))

@@ -1,0 +1,169 @@
+"""Ranks, with ties told: filtered, over all entities, the same code for every scorer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .engine import Scores
+from .knowledge import Ids, KnownAnswers, Questions
+
+Floats = NDArray[np.float64]
+
+#: Questions scored at a time: bounds memory to this many rows of scores.
+QUESTIONS_AT_ONCE = 512
+
+
+class Scorer(Protocol):
+    """Anything that can score all entities as answers: a model, rules, a baseline."""
+
+    def scores(self, sources: Ids, queries: Ids) -> Scores:
+        """Return a row of scores for each question; -inf means no candidate answer."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """Where the right answers came, and how much of it is a tie.
+
+    `better` counts candidates above the answer, `ties` those level with it, the answer included.
+    The realistic rank is the mean over all orders of the ties; optimistic and pessimistic are the ends.
+    """
+
+    better: Ids
+    ties: Ids
+
+    def __len__(self) -> int:
+        return len(self.better)
+
+    def __getitem__(self, rows: "Ids | NDArray[np.bool_]") -> "Ranks":
+        return Ranks(self.better[rows], self.ties[rows])
+
+    @property
+    def realistic(self) -> Floats:
+        return np.asarray(self.better + (self.ties + 1) / 2, dtype=np.float64)
+
+    @property
+    def optimistic(self) -> Floats:
+        return self.better + 1.0
+
+    @property
+    def pessimistic(self) -> Floats:
+        return (self.better + self.ties).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Mean reciprocal rank, hits and mean rank of one kind of rank."""
+
+    mrr: float
+    hits_at_1: float
+    hits_at_3: float
+    hits_at_10: float
+    mean_rank: float
+
+    @classmethod
+    def of(cls, ranks: Floats) -> "Measures":
+        """Return the measures of given ranks; all 0 for none."""
+        if not len(ranks):
+            return cls(0.0, 0.0, 0.0, 0.0, 0.0)
+        return cls(
+            mrr=float(np.mean(1 / ranks)),
+            hits_at_1=float(np.mean(ranks <= 1)),
+            hits_at_3=float(np.mean(ranks <= 3)),
+            hits_at_10=float(np.mean(ranks <= 10)),
+            mean_rank=float(np.mean(ranks)),
+        )
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the measures under their usual names, `hits@10` for one."""
+        return {name.replace("_at_", "@"): value for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Measures over a set of questions: realistic is the headline, the other two are its bounds."""
+
+    realistic: Measures
+    optimistic: Measures
+    pessimistic: Measures
+    num_questions: int
+
+    @classmethod
+    def of(cls, ranks: Ranks) -> "Evaluation":
+        """Return the measures of ranks under all three readings of a tie."""
+        return cls(
+            Measures.of(ranks.realistic),
+            Measures.of(ranks.optimistic),
+            Measures.of(ranks.pessimistic),
+            len(ranks),
+        )
+
+    @property
+    def mrr(self) -> float:
+        """The realistic mean reciprocal rank."""
+        return self.realistic.mrr
+
+    def as_dict(self) -> dict[str, object]:
+        """Return one JSON object: the realistic measures, and the others under their names."""
+        return {
+            **self.realistic.as_dict(),
+            "queries": self.num_questions,
+            "optimistic": self.optimistic.as_dict(),
+            "pessimistic": self.pessimistic.as_dict(),
+        }
+
+
+def rank(scores: Scores, answers: Ids, known: tuple[Ids, Ids]) -> Ranks:
+    """Return the rank of each row's answer among all entities but the other `known` (row, entity) answers."""
+    wanted = scores.at(np.arange(len(answers)), answers)
+    others = known[1] != answers[known[0]]
+    rows, entities = known[0][others], known[1][others]
+    filtered = scores.at(rows, entities)
+    return Ranks(
+        better=_count(scores, wanted, np.greater) - _tally(rows, filtered > wanted[rows], len(answers)),
+        ties=_count(scores, wanted, np.equal) - _tally(rows, filtered == wanted[rows], len(answers)),
+    )
+
+
+def _count(scores: Scores, wanted: NDArray[np.floating], compare: Callable[..., NDArray[np.bool_]]) -> Ids:
+    """Return for each row how many entities compare so with the wanted score; unlisted ones score 0."""
+    rows = scores.rows
+    listed = _tally(rows, compare(scores.values, wanted[rows]), len(scores))
+    num_unlisted = scores.num_entities - np.diff(scores.offsets)
+    return np.asarray(listed + num_unlisted * compare(0, wanted), dtype=np.int64)
+
+
+def _tally(rows: Ids, flags: NDArray[np.bool_], num_rows: int) -> Ids:
+    return np.bincount(rows[flags], minlength=num_rows)
+
+
+def rank_questions(scorer: Scorer, questions: Questions, known: KnownAnswers) -> Ranks:
+    """Return the ranks of all answers, scored a bounded number of questions at a time."""
+    parts = [
+        _rank_part(scorer, questions[start : start + QUESTIONS_AT_ONCE], known)
+        for start in range(0, len(questions), QUESTIONS_AT_ONCE)
+    ]
+    none = np.zeros(0, dtype=np.int64)
+    return Ranks(
+        np.concatenate([none, *(part.better for part in parts)]),
+        np.concatenate([none, *(part.ties for part in parts)]),
+    )
+
+
+def _rank_part(scorer: Scorer, questions: Questions, known: KnownAnswers) -> Ranks:
+    scores = scorer.scores(questions.sources, questions.queries)
+    return rank(scores, questions.answers, known.pairs(questions.sources, questions.queries))
+
+
+def evaluate(scorer: Scorer, questions: Questions, known: KnownAnswers) -> Evaluation:
+    """Return how well `scorer` ranks the answers to `questions`, other `known` answers left out."""
+    return Evaluation.of(rank_questions(scorer, questions, known))
+
+
+def per_relation(ranks: Ranks, questions: Questions, num_relations: int) -> dict[int, Evaluation]:
+    """Return the measures of each relation, both directions together."""
+    relations = questions.queries % num_relations
+    return {int(r): Evaluation.of(ranks[relations == r]) for r in np.unique(relations)}

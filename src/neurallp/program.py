@@ -1,0 +1,208 @@
+"""A learned program: the one object a user holds. Learn it, read its rules, ask it, judge it, keep it."""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from .engine import Operators, make_engine
+from .errors import ConfigError, DataError
+from .evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
+from .formats import models
+from .formats.files import AnyPath
+from .formats.rules import write_rules
+from .knowledge import KnowledgeBase, KnownAnswers, Questions, Split, ask_both_ways, split_triples
+from .model import ModelConfig, ModelScorer, NeuralLP
+from .reasoning import Answer, Proof, Reasoner, require_relations
+from .rules import RuleFilter, RuleSet, measure, recover_rules
+from .training import Epoch, Training, TrainingConfig
+
+Part = Literal["train", "valid", "test"]
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "default": {},
+    # As published, and as the authors' program does where the text is silent.
+    "paper": {
+        "num_ranks": 1,
+        "exclude_source": False,
+        "objective": "log-score",
+        "hiding": "batch",
+        "num_epochs": 10,
+        "patience": 10,
+        "batch_size": 64,
+        "learning_rate": 0.001,
+    },
+}
+
+
+class Program:
+    """A trained model with the knowledge base it learned from, where that is at hand."""
+
+    def __init__(
+        self,
+        model: NeuralLP,
+        training_config: TrainingConfig,
+        kb: KnowledgeBase | None = None,
+        history: Iterable[Epoch] = (),
+    ) -> None:
+        self.model = model.eval()
+        self.training_config = training_config
+        self.kb = kb
+        self.history = list(history)
+
+    def __repr__(self) -> str:
+        return f"Program({len(self.model.relations)} relations, rules up to length {self.model.config.num_steps})"
+
+    def rules(
+        self,
+        query: str | None = None,
+        *,
+        limit: int = 10,
+        min_confidence: float = 0.01,
+        max_length: int | None = None,
+        allow: Collection[str] | None = None,
+        deny: Collection[str] = (),
+        kb: KnowledgeBase | None = None,
+    ) -> RuleSet:
+        """Return the best rules of a query (`uncle`, or `~uncle` asked from the other end), or of all.
+
+        Support is counted on `kb`, or on the knowledge base learned from; without either it is not.
+        """
+        relations = self.model.relations
+        queries = range(relations.num_operators) if query is None else [relations.operator_id(query)]
+        wanted = RuleFilter(min_confidence, max_length, allow, deny)
+        rules = recover_rules(self.model, queries, wanted, limit=limit)
+        facts = kb or self.kb
+        return rules if facts is None else measure(rules, facts.with_relations(relations))
+
+    def evaluate(self, split: Split, part: Part = "test", *, engine: str = "auto") -> Evaluation:
+        """Return filtered realistic ranks of a part of `split`, walking on its facts and train."""
+        return evaluate(*self._trial(split, part, engine))
+
+    def evaluate_per_relation(
+        self, split: Split, part: Part = "test", *, engine: str = "auto"
+    ) -> dict[str, Evaluation]:
+        """Return the same for each relation by itself."""
+        relations = self.model.relations
+        scorer, questions, known = self._trial(split, part, engine)
+        found = per_relation(rank_questions(scorer, questions, known), questions, len(relations))
+        return {relations[r]: evaluation for r, evaluation in found.items()}
+
+    def _trial(self, split: Split, part: Part, engine: str) -> tuple[Scorer, Questions, KnownAnswers]:
+        require_relations(split.known, self.model)
+        split = split.with_relations(self.model.relations)
+        triples = getattr(split, part)
+        if not len(triples):
+            raise DataError(f"There is nothing to evaluate: the part {part!r} is empty.")
+        num_relations = len(split.relations)
+        scorer = ModelScorer(self.model, make_engine(engine, Operators.of(split.known)))
+        return scorer, ask_both_ways(triples, num_relations), KnownAnswers(split.true_triples, num_relations)
+
+    def ask(
+        self,
+        *,
+        head: str | None = None,
+        tail: str | None = None,
+        relation: str,
+        k: int = 10,
+        kb: KnowledgeBase | None = None,
+    ) -> list[Answer]:
+        """Return the best answers to (head, relation, ?) or (?, relation, tail)."""
+        return self.reasoner(kb).ask(head=head, tail=tail, relation=relation, k=k)
+
+    def explain(
+        self, head: str, relation: str, tail: str, k: int = 3, kb: KnowledgeBase | None = None
+    ) -> Proof:
+        """Return why (head, relation, tail) scores what it does."""
+        return self.reasoner(kb).explain(head, relation, tail, k)
+
+    def reasoner(self, kb: KnowledgeBase | None = None) -> Reasoner:
+        """Return a reasoner over `kb`, or over the knowledge base learned from."""
+        facts = kb or self.kb
+        if facts is None:
+            raise ConfigError("A loaded model brings no facts. Give the knowledge base to ask: kb=….")
+        require_relations(facts, self.model)
+        return Reasoner(facts, self.model)
+
+    def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
+        """Write the model folder: weights, configuration, relations, rules, history and measures."""
+        models.write_config(folder, self.model, self.training_config)
+        models.write_weights(folder, self.model.state_dict())
+        models.write_history(folder, self.history)
+        write_rules(Path(folder) / models.RULES, self.rules())
+        models.write_json(Path(folder) / models.METRICS, metrics or {})
+
+
+def load_model(folder: AnyPath) -> Program:
+    """Return the program saved in `folder`."""
+    model, training_config = models.read_model(folder)
+    return Program(model, training_config, history=models.read_history(folder))
+
+
+def configure(preset: str = "default", **settings: Any) -> tuple[ModelConfig, TrainingConfig]:
+    """Return both configurations: the preset's settings, overruled by those given (None means not given).
+
+    >>> model, training = configure("paper", num_steps=3)
+    >>> model.num_steps, training.hiding
+    (3, 'batch')
+    """
+    if preset not in PRESETS:
+        raise ConfigError(f"Unknown preset {preset!r}. There are: {', '.join(PRESETS)}.")
+    chosen = PRESETS[preset] | {name: value for name, value in settings.items() if value is not None}
+    known = {config: {field.name for field in fields(config)} for config in (ModelConfig, TrainingConfig)}
+    unknown = chosen.keys() - set().union(*known.values())
+    if unknown:
+        raise ConfigError(f"Unknown setting {sorted(unknown)[0]!r}. See ModelConfig and TrainingConfig.")
+    return (
+        ModelConfig(**{name: value for name, value in chosen.items() if name in known[ModelConfig]}),
+        TrainingConfig(**{name: value for name, value in chosen.items() if name in known[TrainingConfig]}),
+    )
+
+
+def prepare(
+    data: KnowledgeBase | Split,
+    model_config: ModelConfig,
+    training_config: TrainingConfig,
+    *,
+    engine: str = "auto",
+    device: str = "cpu",
+) -> Training:
+    """Return a training run that has not begun; the seed fixes weights, order and split."""
+    split = data if isinstance(data, Split) else split_triples(data, training_config.seed)
+    if not len(split.train):
+        raise DataError("There is nothing to learn from: the part 'train' is empty.")
+    torch.manual_seed(training_config.seed)
+    model = NeuralLP.for_knowledge(split.known, model_config)
+    return Training(model, split, training_config, engine, device)
+
+
+def learn(
+    data: KnowledgeBase | Split,
+    *,
+    preset: str = "default",
+    engine: str = "auto",
+    device: str = "cpu",
+    on_epoch: Callable[[Epoch], None] | None = None,
+    **settings: Any,
+) -> Program:
+    """Return a program learned from a knowledge base or a split; settings are those of both configurations.
+
+    >>> from neurallp.datasets.family import family_knowledge_base
+    >>> program = learn(family_knowledge_base(num_people=60, num_generations=3), num_epochs=2)
+    >>> program.model.config.num_steps
+    2
+    """
+    training = prepare(data, *configure(preset, **settings), engine=engine, device=device)
+    for epoch in training.epochs():
+        if on_epoch is not None:
+            on_epoch(epoch)
+    return finish(training)
+
+
+def finish(training: Training) -> Program:
+    """Return the program of the best epoch so far."""
+    training.model.load_state_dict(training.best_weights)
+    return Program(training.model.cpu(), training.config, training.split.known, training.history)

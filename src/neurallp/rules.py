@@ -1,0 +1,234 @@
+"""Rules: what they are, how they print, and how they are recovered from attention (algorithm 1)."""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .engine import Operators
+from .engine.counting import count_predictions
+from .knowledge import INVERSE_MARK, KnowledgeBase, Relations
+from .model import NeuralLP
+
+Floats = NDArray[np.float64]
+Body = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`target <= body`: following `body` from a source leads to an answer of `target`.
+
+    Names of operators, `~name` for an inverse, in order of application from the source (eq. 1).
+    `confidence` is the model's alpha; `support` and `num_predictions` are counted on facts.
+    """
+
+    target: str
+    body: tuple[str, ...]
+    confidence: float
+    normalized_confidence: float = 1.0
+    distinct_ends: bool = False  # the source itself is no answer: X != Y
+    support: int | None = None
+    num_predictions: int | None = None
+
+    @property
+    def measured_confidence(self) -> float | None:
+        """The share of the pairs predicted by the body that are facts of the target."""
+        if self.support is None or self.num_predictions is None:
+            return None
+        return self.support / self.num_predictions if self.num_predictions else 0.0
+
+    @property
+    def is_vacuous(self) -> bool:
+        """Whether the rule only says that a fact implies itself."""
+        return self.body == (self.target,)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the rule as one JSON object, its text included."""
+        return {**vars(self), "measured_confidence": self.measured_confidence, "rule": str(self)}
+
+    def __str__(self) -> str:
+        inner = _variable_names(len(self.body) - 1)
+        variables = ["X", *inner, "Y"]
+        links = zip(self.body, variables, variables[1:], strict=False)
+        atoms = [atom(*link) for link in links] or ["X = Y"]
+        if self.distinct_ends:
+            atoms.append("X != Y")
+        return f"{atom(self.target, 'X', 'Y')} <= {', '.join(atoms)}"
+
+
+def atom(operator: str, source: str, answer: str) -> str:
+    """Return `name(source, answer)`, or for an inverse `name(answer, source)`."""
+    if operator.startswith(INVERSE_MARK):
+        return f"{operator.removeprefix(INVERSE_MARK)}({answer}, {source})"
+    return f"{operator}({source}, {answer})"
+
+
+def _variable_names(num: int) -> list[str]:
+    return [chr(ord("A") + i) if i < 23 else f"V{i}" for i in range(num)]
+
+
+class RuleSet(Sequence[Rule]):
+    """Rules, the most confident of each target first."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = tuple(rules)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.rules[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RuleSet) and self.rules == other.rules
+
+    def __hash__(self) -> int:
+        return hash(self.rules)
+
+    def __repr__(self) -> str:
+        return f"RuleSet({len(self):,} rules for {len(self.targets):,} queries)"
+
+    @property
+    def targets(self) -> list[str]:
+        """The queries that have rules, in order of appearance."""
+        return list(dict.fromkeys(rule.target for rule in self.rules))
+
+    def about(self, target: str) -> "RuleSet":
+        """Return the rules of one query."""
+        return RuleSet(rule for rule in self.rules if rule.target == target)
+
+    def select(self, wanted: "RuleFilter") -> "RuleSet":
+        """Return the rules that a filter keeps."""
+        return RuleSet(filter(wanted.keeps, self.rules))
+
+
+@dataclass(frozen=True)
+class RuleFilter:
+    """Which rules to keep; `allow` and `deny` name relations of the body, whichever way they are walked."""
+
+    min_confidence: float = 0.0  # normalised: as a share of the query's best
+    max_length: int | None = None
+    allow: Collection[str] | None = None
+    deny: Collection[str] = ()
+
+    def keeps(self, rule: Rule) -> bool:
+        """Return whether a rule passes."""
+        names = {name.removeprefix(INVERSE_MARK) for name in rule.body}
+        return (
+            rule.normalized_confidence >= self.min_confidence
+            and (self.max_length is None or len(rule.body) <= self.max_length)
+            and (self.allow is None or names <= set(self.allow))
+            and names.isdisjoint(self.deny)
+        )
+
+
+def recover_all(operator: Floats, memory: Floats) -> dict[Body, float]:
+    """Return every rule of one query with its confidence: algorithm 1, equal bodies merged.
+
+    `operator` is (rank, step, operator), `memory` (rank, step + 1, slot).
+    """
+    rules: defaultdict[Body, float] = defaultdict(float)
+    for a, b in zip(operator, memory, strict=True):
+        for body, confidence in _recover_rank(a, b).items():
+            rules[body] += confidence
+    return dict(rules)
+
+
+def _recover_rank(operator: Floats, memory: Floats) -> dict[Body, float]:
+    partial: list[dict[Body, float]] = [{(): 1.0}]  # R_0
+    for a, b in zip(operator, memory, strict=False):
+        read = _read(partial, b)
+        partial.append({(*body, k): c * a[k] for body, c in read.items() for k in range(len(a))})
+    return _read(partial, memory[-1])
+
+
+def _read(partial: list[dict[Body, float]], weights: Floats) -> dict[Body, float]:
+    read: defaultdict[Body, float] = defaultdict(float)
+    for rules, weight in zip(partial, weights, strict=False):
+        for body, confidence in rules.items():
+            read[body] += confidence * weight
+    return read
+
+
+def recover_best(operator: Floats, memory: Floats) -> Iterator[tuple[Body, float]]:
+    """Yield the rules of one query, most confident first, without enumerating the rest.
+
+    A best-first search over bodies. `reach[rank, slot]` is the confidence with which a body so far ends
+    in a slot; what any one completion can still be worth is bounded slot by slot, so the first finished
+    rule on the heap is the best of all that are left. Equals algorithm 1, sorted.
+    """
+    finish, bound = memory[:, -1], completion_bounds(operator, memory)
+    start = np.zeros_like(finish)
+    start[:, 0] = 1.0
+    order = count()  # breaks ties without comparing arrays
+    heap: list[tuple[float, int, Body, Floats | None]] = [(-np.inf, next(order), (), start)]
+    while heap:
+        negative, _, body, reach = heapq.heappop(heap)
+        if reach is None:
+            yield body, -negative
+            continue
+        heapq.heappush(heap, (-float((reach * finish).sum()), next(order), body, None))
+        children = extend(reach, operator, memory)
+        for k in np.flatnonzero(bounds := np.einsum("krs,rs->k", children, bound)):
+            heapq.heappush(heap, (-float(bounds[k]), next(order), (*body, int(k)), children[k]))
+
+
+def extend(reach: Floats, operator: Floats, memory: Floats) -> Floats:
+    """Return where a body ends after one more operator: (operator, rank, slot) from (rank, slot)."""
+    arriving = np.einsum("rs,rts->rt", reach, memory[:, :-1])
+    children = np.zeros((operator.shape[2], *reach.shape))
+    children[:, :, 1:] = np.einsum("rt,rtk->krt", arriving, operator)
+    return children
+
+
+def completion_bounds(operator: Floats, memory: Floats) -> Floats:
+    """Return for each (rank, slot) no less than what the best single completion from there is worth."""
+    bound = memory[:, -1].copy()
+    best_operator = operator.max(axis=2)
+    for slot in reversed(range(bound.shape[1] - 1)):
+        onward = memory[:, slot:-1, slot] * best_operator[:, slot:] * bound[:, slot + 1 :]
+        bound[:, slot] = np.maximum(bound[:, slot], onward.sum(axis=1))
+    return bound
+
+
+def recover_rules(model: NeuralLP, queries: Iterable[int], wanted: RuleFilter, *, limit: int = 10) -> RuleSet:
+    """Return the `limit` best rules of each query among those that `wanted` keeps."""
+    return RuleSet(
+        rule
+        for query in queries
+        for rule in islice(filter(wanted.keeps, _recover_query(model, query, wanted.min_confidence)), limit)
+    )
+
+
+def _recover_query(model: NeuralLP, query: int, min_confidence: float) -> Iterator[Rule]:
+    attention = model.attend(np.array([query]))
+    operator, memory = (each[:, 0].detach().double().cpu().numpy() for each in attention.pair)
+    excludes = bool(model.excludes_source(np.array([query]))[0])
+    name = model.relations.operator_name
+    largest = 0.0
+    for body, confidence in recover_best(operator, memory):
+        if excludes and not body:
+            continue  # where the source is no answer, the empty body says nothing
+        largest = largest or confidence
+        if confidence < min_confidence * largest:
+            return
+        names = tuple(map(name, body))
+        yield Rule(name(query), names, confidence, confidence / largest, distinct_ends=excludes)
+
+
+def measure(rules: Iterable[Rule], kb: KnowledgeBase) -> RuleSet:
+    """Return the rules with support and predictions counted on the facts of `kb`."""
+    operators = Operators.of(kb)
+    return RuleSet(_measured(rule, operators, kb.relations) for rule in rules)
+
+
+def _measured(rule: Rule, operators: Operators, relations: Relations) -> Rule:
+    body = np.array([relations.operator_id(name) for name in rule.body], dtype=np.int64)
+    target = relations.operator_id(rule.target)
+    predictions, support = count_predictions(operators, body, target, rule.distinct_ends)
+    return replace(rule, support=support, num_predictions=predictions)

@@ -1,0 +1,254 @@
+"""Training: epochs of mini-batches, judged on validation, the best one kept."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .engine import Operators, Walks, make_engine
+from .errors import ConfigError, require_choice, require_positive
+from .evaluation import evaluate
+from .knowledge import Ids, KnownAnswers, Questions, Split, ask_both_ways, separate_facts
+from .model import ModelScorer, NeuralLP
+from .objective import Objective, log_score, share
+
+Hiding = Literal["fact", "batch", "train"]
+FactsApart = Literal["relation", "unlinked"]
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How a model is trained; the fields are the command's flags and the keys of config.json."""
+
+    num_epochs: int = 10
+    batch_size: int = 64  # questions: each fact is asked both ways
+    learning_rate: float = 0.001
+    patience: int = 3  # epochs without a better validation MRR before training stops
+    objective: Objective = "log-score"
+    hiding: Hiding = "fact"
+    facts_apart: FactsApart = "relation"  # how train gives up facts where hiding needs them apart
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("num_epochs", "batch_size", "patience"):
+            require_positive(name, getattr(self, name))
+        for name, choices in (("objective", Objective), ("hiding", Hiding), ("facts_apart", FactsApart)):
+            require_choice(name, getattr(self, name), get_args(choices))
+        if not self.learning_rate > 0:
+            raise ConfigError(f"learning_rate must be above 0, got {self.learning_rate}.")
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one pass over the training questions gave."""
+
+    number: int
+    loss: float
+    valid_mrr: float
+    seconds: float
+    is_best: bool
+
+
+class Training:
+    """One run of training; can stop after any epoch and be taken up again with the same result."""
+
+    def __init__(
+        self,
+        model: NeuralLP,
+        split: Split,
+        config: TrainingConfig,
+        engine: str = "auto",
+        device: str = "cpu",
+    ) -> None:
+        self.model = model.to(device)
+        self.split = split
+        self.config = config
+        self.history: list[Epoch] = []
+        self.on_step: Callable[[], object] = lambda: None
+        self.lesson = Lesson.of(split, config)
+        self.engine = make_engine(engine, self.lesson.operators, device)
+        self.judge = Judge(split, engine, device)
+        self.optimizer = torch.optim.Adam(model.parameters(), lr=config.learning_rate, fused=True)
+        self.best_weights = _copy(model.state_dict())
+
+    def epochs(self) -> Iterator[Epoch]:
+        """Yield epochs until the last, or until validation has not improved for `patience` of them."""
+        while not self.is_over:
+            with one_torch_thread():
+                self.history.append(self._run_epoch())
+            if self.history[-1].is_best:
+                self.best_weights = _copy(self.model.state_dict())
+            yield self.history[-1]
+
+    @property
+    def is_over(self) -> bool:
+        return (
+            len(self.history) >= self.config.num_epochs
+            or len(self.history) - self._best_number >= self.config.patience
+        )
+
+    @property
+    def _best_number(self) -> int:
+        return max((epoch.number for epoch in self.history if epoch.is_best), default=0)
+
+    def _run_epoch(self) -> Epoch:
+        started = perf_counter()
+        number = len(self.history) + 1
+        # Seeded by the epoch, so that a resumed run shuffles as an uninterrupted one would have.
+        batches = self.lesson.batches(np.random.default_rng([self.config.seed, number]))
+        losses = [self.step(batch) for batch in batches]
+        loss = float(torch.stack(losses).mean())
+        mrr = self.judge.valid_mrr(self.model)
+        is_best = mrr > max((epoch.valid_mrr for epoch in self.history), default=-1.0)
+        return Epoch(number, loss, mrr, perf_counter() - started, is_best)
+
+    def step(self, batch: "Batch") -> Tensor:
+        """Take one step of gradient descent and return the loss before it."""
+        loss = self.loss(batch)
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_value_(self.model.parameters(), 5.0)
+        self.optimizer.step()
+        self.on_step()
+        return loss.detach()
+
+    def loss(self, batch: "Batch") -> Tensor:
+        """Return the objective over a batch of questions."""
+        rows, answers = np.arange(len(batch.walks)), batch.questions.answers
+        if self.config.objective == "log-score":
+            return log_score(self.model.pair_scores(self.engine, batch.walks, rows, answers)[0])
+        return self._share(batch, rows, answers)
+
+    def _share(self, batch: "Batch", rows: Ids, answers: Ids) -> Tensor:
+        questions = batch.questions
+        known_rows, known = self.lesson.known.pairs(questions.sources, questions.queries)
+        barred = np.flatnonzero(self.model.excludes_source(questions.queries))
+        all_rows = np.concatenate([rows, known_rows, barred])
+        entities = np.concatenate([answers, known, questions.sources[barred]])
+        pairs, total = self.model.pair_scores(self.engine, batch.walks, all_rows, entities)
+        excused = total.new_zeros(len(rows)).index_add(
+            0, torch.as_tensor(all_rows[len(rows) :], device=total.device), pairs[len(rows) :]
+        )
+        return share(pairs[: len(rows)], (total - excused).clamp(min=0.0))
+
+    def state(self) -> dict[str, Tensor]:
+        """Return weights and optimizer moments of the last epoch, all that resuming needs beside history."""
+        moments = {
+            f"optimizer.{place}.{name}": value
+            for place, entry in self.optimizer.state_dict()["state"].items()
+            for name, value in entry.items()
+        }
+        return _copy({**{f"model.{k}": v for k, v in self.model.state_dict().items()}, **moments})
+
+    def restore(
+        self, state: dict[str, Tensor], best_weights: dict[str, Tensor], history: list[Epoch]
+    ) -> None:
+        """Go on from `state` as if the epochs of `history` had just been run."""
+        weights = {k.removeprefix("model."): v for k, v in state.items() if k.startswith("model.")}
+        moments: dict[int, dict[str, Tensor]] = {}
+        for key, value in state.items():
+            if key.startswith("optimizer."):
+                _, place, name = key.split(".")
+                moments.setdefault(int(place), {})[name] = value
+        self.model.load_state_dict(weights)
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+        self.best_weights, self.history = best_weights, list(history)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Questions, and the walks that look for their answers; `walks.rows` are the queries."""
+
+    questions: Questions
+    walks: Walks
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """What training walks on, what it asks, and what it hides while asking.
+
+    - `fact` walks on all that is known, asks all of it, and hides the asked fact from its own question;
+    - `batch` walks on all that is known, asks train, and hides the whole batch (the authors' program);
+    - `train` walks on facts alone and asks train (the paper's text).
+    """
+
+    operators: Operators
+    asked: Ids
+    known: KnownAnswers
+    hiding: Hiding
+    facts_at_once: int
+
+    @classmethod
+    def of(cls, split: Split, config: TrainingConfig) -> "Lesson":
+        """Return the lesson that `config` asks for; facts are set apart 3:1 where that is needed."""
+        if config.hiding != "fact":
+            split = separate_facts(split, config.seed, unlinked=config.facts_apart == "unlinked")
+        walked = split.facts if config.hiding == "train" else split.known.facts
+        asked = split.known.facts if config.hiding == "fact" else split.train
+        num_relations = len(split.relations)
+        return cls(
+            Operators.of_facts(walked, len(split.entities), num_relations),
+            asked,
+            KnownAnswers(split.known.facts, num_relations),
+            config.hiding,
+            max(1, config.batch_size // 2),
+        )
+
+    @property
+    def num_batches(self) -> int:
+        """How many batches an epoch has."""
+        return -(-len(self.asked) // self.facts_at_once)
+
+    def batches(self, rng: np.random.Generator) -> Iterator[Batch]:
+        """Yield all questions once, in random order."""
+        order = rng.permutation(len(self.asked))
+        for start in range(0, len(order), self.facts_at_once):
+            yield self.batch(self.asked[order[start : start + self.facts_at_once]])
+
+    def batch(self, facts: Ids) -> Batch:
+        """Return both questions of each fact, with what they must not see."""
+        questions = ask_both_ways(facts, self.operators.num_relations)
+        return Batch(questions, Walks.hiding(questions.sources, questions.queries, self._hidden(facts)))
+
+    def _hidden(self, facts: Ids) -> Ids:
+        if self.hiding == "train":
+            return np.empty((2 * len(facts), 0), dtype=np.int64)
+        edges = self.operators.edges_of(facts)
+        if self.hiding == "fact":
+            return np.repeat(edges, 2, axis=0)
+        return np.broadcast_to(edges.reshape(1, -1), (2 * len(facts), edges.size))
+
+
+class Judge:
+    """Validation: the realistic filtered MRR over all that is known, test never looked at."""
+
+    def __init__(self, split: Split, engine: str, device: str) -> None:
+        num_relations = len(split.relations)
+        self.engine = make_engine(engine, Operators.of(split.known), device)
+        self.questions = ask_both_ways(split.valid, num_relations)
+        self.known = KnownAnswers(np.concatenate([split.known.facts, split.valid]), num_relations)
+
+    def valid_mrr(self, model: NeuralLP) -> float:
+        """Return the realistic mean reciprocal rank of the validation answers."""
+        return evaluate(ModelScorer(model, self.engine), self.questions, self.known).mrr
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Keep torch to one thread: its pool and the engine's would fight for the same cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _copy(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in tensors.items()}
