@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from neurallp.errors import DataError, FormatError
 from neurallp.formats import DataWarning, load, read_triples, write_triples
-from neurallp.formats.files import atomic_write, replacing
+from neurallp.formats.files import atomic_write, read_bytes, replacing
 from neurallp.knowledge import KnowledgeBase, Split
 
 ANNA = ("anna", "mother", "eve")
@@ -244,13 +244,20 @@ def test_an_unknown_format_is_refused_with_those_that_are_known(write, name):
 def test_a_path_that_is_not_there_is_answered_with_the_nearest_name(write):
     path = write("family.tsv")
     wrong = path.with_name("famly.tsv")
-    assert message_of(load, wrong) == f"There is no {wrong}. Did you mean '{path}'?"
+    for read in (load, read_triples, read_bytes):
+        assert message_of(read, wrong) == f"There is no {wrong}. Did you mean '{path}'?"
+    assert (
+        message_of(load, path.with_name("family"))
+        == f"There is no {path.with_name('family')}. Did you mean '{path}'?"
+    )
     assert message_of(load, path.with_name("xyz.tsv")).endswith("xyz.tsv. Check the path.")
     assert message_of(load, path.with_name("no") / "kb.tsv").endswith("does not exist.")
 
 
 def test_a_folder_is_not_a_file_of_triples(tmp_path):
-    assert message_of(read_triples, tmp_path) == f"Cannot read {tmp_path}: Is a directory."
+    path = tmp_path / "kb.tsv"
+    path.mkdir()
+    assert message_of(read_triples, path) == f"Cannot read {path}: Is a directory."
 
 
 # Written and read again

@@ -55,9 +55,10 @@ class Controller(nn.Module):
 
 def _open_forget_gate(lstm: nn.LSTM) -> None:
     """Start with a forget bias of 1, as the authors' program does; torch's LSTM starts at 0."""
-    for bias in (lstm.bias_ih_l0, lstm.bias_hh_l0):
-        nn.init.constant_(bias, 0.0)
-    nn.init.constant_(lstm.bias_ih_l0[lstm.hidden_size : 2 * lstm.hidden_size], 1.0)
+    biases = dict(lstm.named_parameters())
+    nn.init.zeros_(biases["bias_hh_l0"])
+    nn.init.zeros_(biases["bias_ih_l0"])
+    nn.init.ones_(biases["bias_ih_l0"][lstm.hidden_size : 2 * lstm.hidden_size])
 
 
 class RelationController(nn.Module):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .engine import Scores
 from .knowledge import Ids, KnownAnswers, Questions
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating]
 
 #: Questions scored at a time: bounds memory to this many rows of scores.
 QUESTIONS_AT_ONCE = 512
@@ -43,7 +43,7 @@ class Ranks:
 
     @property
     def realistic(self) -> Floats:
-        return np.asarray(self.better + (self.ties + 1) / 2, dtype=np.float64)
+        return self.pessimistic - (self.ties - 1) / 2.0
 
     @property
     def optimistic(self) -> Floats:

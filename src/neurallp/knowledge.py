@@ -239,11 +239,11 @@ class Split:
 
     def with_relations(self, relations: Relations) -> "Split":
         """Return the same triples under another numbering; those of other relations are left out."""
-        parts = {
-            name: renumber_relations(getattr(self, name), self.relations, relations)
-            for name in ("facts", "train", "valid", "test")
-        }
-        return Split(self.entities, relations, **parts)
+        facts, train, valid, test = (
+            renumber_relations(triples, self.relations, relations)
+            for triples in (self.facts, self.train, self.valid, self.test)
+        )
+        return Split(self.entities, relations, facts, train, valid, test, self.num_duplicates)
 
 
 def name_parts(parts: dict[str, Iterable[tuple[str, str, str]]]) -> Split:
@@ -257,12 +257,8 @@ def name_parts(parts: dict[str, Iterable[tuple[str, str, str]]]) -> Split:
     kept = {name: distinct(triples) for name, triples in numbered.items()}
     lost = sum(len(numbered[name]) - len(kept[name]) for name in parts)
     none = np.empty((0, 3), dtype=np.int64)
-    return Split(
-        Vocabulary(entities),
-        Relations(relations),
-        *(kept.get(name, none) for name in ("facts", "train", "valid", "test")),
-        num_duplicates=lost,
-    )
+    facts, train, valid, test = (kept.get(name, none) for name in ("facts", "train", "valid", "test"))
+    return Split(Vocabulary(entities), Relations(relations), facts, train, valid, test, lost)
 
 
 def _number(
@@ -293,8 +289,8 @@ def split_triples(kb: KnowledgeBase, seed: int = 0, share: float = 0.1) -> Split
     valid, test = movable[:num_each], movable[num_each : 2 * num_each]
     train = np.setdiff1d(order, np.concatenate([valid, test]))
     none = np.empty((0, 3), dtype=np.int64)
-    parts = (kb.facts[np.sort(rows)] for rows in (train, valid, test))
-    return Split(kb.entities, kb.relations, none, *parts, num_duplicates=kb.num_duplicates)
+    train, valid, test = (kb.facts[np.sort(rows)] for rows in (train, valid, test))
+    return Split(kb.entities, kb.relations, none, train, valid, test, kb.num_duplicates)
 
 
 def separate_facts(split: Split, seed: int = 0, unlinked: bool = False) -> Split:

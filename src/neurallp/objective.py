@@ -2,7 +2,6 @@
 
 from typing import Literal
 
-import torch
 from torch import Tensor
 
 Objective = Literal["log-score", "share"]

@@ -5,7 +5,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import torch
 
 from .engine import Operators, make_engine
@@ -54,7 +53,8 @@ class Program:
         self.history = list(history)
 
     def __repr__(self) -> str:
-        return f"Program({len(self.model.relations)} relations, rules up to length {self.model.config.num_steps})"
+        config = self.model.config
+        return f"Program({len(self.model.relations):,} relations, rules up to length {config.num_steps})"
 
     def rules(
         self,

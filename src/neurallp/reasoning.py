@@ -184,7 +184,8 @@ def hop(operators: Operators, a: Floats, memory: Floats) -> Floats:
     """Return sum_k a^k M_k u for one memory, walking only from where it is not 0."""
     edges = edges_out_of(operators, np.flatnonzero(memory))
     amounts = memory[operators.sources[edges]] * a[operators.operators[edges]]
-    reached: Floats = np.bincount(operators.targets[edges], amounts, minlength=operators.num_entities)
+    reached = np.zeros(operators.num_entities)
+    np.add.at(reached, operators.targets[edges], amounts)
     return reached
 
 

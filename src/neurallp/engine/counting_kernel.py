@@ -22,7 +22,7 @@ def follow(
     offsets: Ids, operators: Ids, targets: Ids, sources: list[int], operator: int, seen: Ids, stamp: int
 ) -> list[int]:
     """Return the distinct entities one operator leads to; `seen` is stamped to tell them apart."""
-    reached = [np.int64(0) for _ in range(0)]
+    reached = [0 for _ in range(0)]
     for source in sources:
         start, stop = find_operator(offsets, operators, source, operator)
         for target in targets[start:stop]:
@@ -39,7 +39,7 @@ def count_pairs(
     """Return (pairs the body predicts, those among them that `goal` links)."""
     predictions = support = 0
     for source in range(len(offsets) - 1):
-        ends = [np.int64(source)]
+        ends = [source]
         for depth in range(len(body)):
             ends = follow(offsets, operators, targets, ends, body[depth], seen[0], source * len(body) + depth)
         start, stop = find_operator(offsets, operators, source, goal)

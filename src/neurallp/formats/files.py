@@ -23,18 +23,18 @@ def is_gzip(path: Path) -> bool:
 def read_bytes(path: AnyPath) -> bytes:
     """Return the content of a file, decompressed when its name ends in .gz."""
     path = Path(path)
-    if not path.exists():
-        raise _missing(path)
     try:
         data = path.read_bytes()
         return gzip.decompress(data) if is_gzip(path) else data
+    except FileNotFoundError:
+        raise missing(path) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise FormatError(f"{path}: damaged gzip ({error}). Fetch or compress the file again.") from error
     except OSError as error:
         raise DataError(f"Cannot read {path}: {error.strerror or error}.") from error
 
 
-def _missing(path: Path) -> DataError:
+def missing(path: Path) -> DataError:
     """Return the error for a path that does not exist, with the nearest name beside it."""
     if not path.parent.is_dir():
         return DataError(f"There is no {path}: the folder {path.parent} does not exist.")

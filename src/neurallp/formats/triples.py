@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import DataError, FormatError
 from ..knowledge import INVERSE_MARK, KnowledgeBase, Split, name_parts
-from .files import AnyPath, atomic_write, read_bytes
+from .files import AnyPath, atomic_write, missing, read_bytes
 
 Triple = tuple[str, str, str]
 
@@ -160,9 +160,12 @@ def _delimiters(path: Path) -> tuple[str, ...]:
 
 
 def _read(path: Path) -> _TripleFile:
+    if not path.exists():
+        raise missing(path)
+    candidates = _delimiters(path)
     faults = _Faults(path)
     text = _decode(read_bytes(path), faults)
-    file = _collect(text, _detect(text, _delimiters(path)), faults)
+    file = _collect(text, _detect(text, candidates), faults)
     faults.raise_any()
     if not file.triples:
         raise FormatError(f"{path}: no triples. Give one on each line: head, relation, tail.")
