@@ -14,7 +14,7 @@ def _sum_products(
     left_ids: tl.tensor,  # (place,)
     right_ids: tl.tensor,  # (place,)
     edge_ids: tl.tensor,  # (place,)
-    flags: tl.tensor,  # (block, edge): whether any walk of the block hides the edge; None if no walk hides any
+    flags: tl.tensor,  # (block, edge): whether a walk of the block hides the edge; None if none hides any
     hidden: tl.tensor,  # (slot, walk): the edges each walk hides, -1 for none
     num_slots: tl.tensor,
     num_edges: tl.tensor,
