@@ -16,11 +16,10 @@ def shares(weights):
 
 
 @st.composite
-def attentions(draw, most_steps=4, most_ranks=2, most_operators=3):
+def attentions(draw, most_steps=4, num_operators=None):
     """Draw (rank, step, operator) and (rank, step + 1, slot) attention, with zeros and ties in plenty."""
-    num_ranks, num_steps, num_operators = (
-        draw(st.integers(1, most)) for most in (most_ranks, most_steps, most_operators)
-    )
+    num_ranks, num_steps = draw(st.integers(1, 2)), draw(st.integers(1, most_steps))
+    num_operators = num_operators or draw(st.integers(1, 3))
     few = st.integers(0, 3)
     operator = draw(arrays(np.int64, (num_ranks, num_steps, num_operators), elements=few))
     memory = draw(arrays(np.int64, (num_ranks, num_steps + 1, num_steps + 1), elements=few))

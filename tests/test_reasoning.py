@@ -6,7 +6,7 @@ import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import attention_of, edges, knowledge_bases, model_settings, untrained
+from samples import attention_of, attentions, edges, knowledge_bases, model_settings, untrained
 
 from neurallp import (
     ConfigError,
@@ -18,12 +18,14 @@ from neurallp import (
     TrainingConfig,
     UnknownNameError,
 )
-from neurallp.reasoning import require_relations
+from neurallp.engine import Operators
+from neurallp.reasoning import PathSearch, require_relations
 
 few = settings(max_examples=25, deadline=None)
 ALL = 10**6
 
 FAMILY = [("anna", "father", "bob"), ("bob", "brother", "carl"), ("anna", "uncle", "carl")]
+OTHER_FAMILY = [("zoe", "father", "yan"), ("yan", "brother", "xan")]
 
 
 def family(**settings_):
@@ -100,6 +102,22 @@ def test_a_proof_holds_every_rule_and_path_with_what_it_adds(kb, settings_, data
     assert found == pytest.approx(oracle_parts(kb, model, source, query, answer), rel=1e-9)
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    kb=knowledge_bases(),
+    attention=attentions(most_steps=3, num_operators=4),
+    answer=st.sampled_from([0, -1]),
+)
+def test_paths_are_all_found_and_the_largest_first(kb, attention, answer):
+    answer %= len(kb.entities)
+    found = list(PathSearch(Operators.of(kb), *attention).paths(0, answer))
+    amounts = np.array([amount for _, _, amount in found])
+    assert (amounts > 0).all()
+    assert (np.diff(amounts) <= 1e-15).all()
+    scores = [oracle.score(edges(kb), *rank, source=0) for rank in zip(*attention, strict=True)]
+    assert amounts.sum() == pytest.approx(sum(score.get(answer, 0) for score in scores))
+
+
 @few
 @given(kb=knowledge_bases(), settings_=model_settings)
 def test_parts_come_largest_first_and_every_link_is_a_fact(kb, settings_):
@@ -133,6 +151,7 @@ def test_an_unreachable_answer_has_no_proof():
     kb = KnowledgeBase.from_triples([*FAMILY, ("zoe", "father", "yan")])
     proof = reason(kb, family()).explain("anna", "uncle", "zoe")
     assert (proof.answer.score, proof.parts) == (0, ())
+    assert proof.answer.rank == 3.5  # behind bob and carl, level with yan
     assert str(proof) == "uncle(anna, zoe) has no proof."
 
 
@@ -165,6 +184,15 @@ def test_answers_are_all_that_score_above_0_best_first_and_ranked_realistically(
             assert answer.rank == (scores > answer.score).sum() + (ties + 1) / 2
             assert answer.num_candidates == np.isfinite(scores).sum()
         assert reasoner.ask(head=head, relation=relation, k=2) == answers[:2]
+
+
+def test_tied_answers_share_the_mean_of_their_places():
+    kb = KnowledgeBase.from_triples([*OTHER_FAMILY, ("yan", "brother", "will")])
+    answers = reason(kb, family()).ask(head="zoe", relation="uncle")
+    assert {a.entity: a.rank for a in answers} in (
+        {"xan": 1.5, "will": 1.5, "yan": 3},
+        {"xan": 2.5, "will": 2.5, "yan": 1},
+    )
 
 
 @few
@@ -217,9 +245,6 @@ def test_renaming_entities_changes_nothing_but_the_names(kb, settings_, order):
 
 
 # Sentences
-
-
-OTHER_FAMILY = [("zoe", "father", "yan"), ("yan", "brother", "xan")]
 
 
 def test_an_answer_reads_as_a_sentence():

@@ -1,6 +1,7 @@
 """A model folder: weights, configuration, relations, rules, measures and history; never pickle."""
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -150,6 +151,8 @@ def read_config(folder: AnyPath) -> tuple[Relations, ModelConfig, TrainingConfig
 def _read_relations(folder: AnyPath) -> Relations:
     path = Path(folder) / RELATIONS
     names = _read_json(path, list)
+    if not names:
+        raise _damaged(path, "no relations")
     try:
         return Relations(names)
     except (DataError, AttributeError, TypeError) as error:
@@ -190,13 +193,14 @@ def _describe(model: NeuralLP, training: TrainingConfig, history: Iterable[Epoch
 
 
 def _write_together(folder: AnyPath, contents: Mapping[str, str | bytes]) -> None:
-    """Write files of a folder; all are written before the first takes its place."""
+    """Write files of a folder; all are on disk before the first takes its place."""
     make_folder(folder)
     with ExitStack() as stack:
         for name, content in contents.items():
             file = stack.enter_context(replacing(Path(folder) / name))
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
+            os.fsync(file.fileno())
 
 
 def _history_lines(history: Iterable[Epoch]) -> str:
