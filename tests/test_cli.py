@@ -203,6 +203,15 @@ def test_the_paper_s_preset_learns(run, data, tmp_path):
     assert load_model(tmp_path).training_config.hiding == "batch"
 
 
+def test_a_dry_run_says_what_it_would_take_and_leaves_nothing(run, data, tmp_path):
+    dry = ("learn", data, "--out", tmp_path / "model", "--dry-run")
+    code, out, err = run(*dry)
+    assert (code, err) == (0, "")
+    assert " s an epoch" in out
+    assert json.loads(run(*dry, "--json")[1]).keys() == {"seconds_per_epoch", "num_epochs", "num_bytes"}
+    assert not (tmp_path / "model").exists()
+
+
 def test_on_a_terminal_progress_tells_loss_validation_and_time_left(run, data, tmp_path, monkeypatch):
     terminal = Console(file=io.StringIO(), force_terminal=True, width=80, highlight=False)
     monkeypatch.setattr(learning, "log", terminal)

@@ -153,12 +153,11 @@ def _prepare(
 
     training = prepare(split, *configs, engine=engine, device=device)
     expected = estimate(training)
-    if dry_run and quiet:
-        print_json(vars(expected))
-    elif dry_run or not quiet:
-        say(str(expected))
     if dry_run:
+        print_json(vars(expected)) if quiet else console.print(str(expected))
         raise typer.Exit
+    if not quiet:
+        say(str(expected))
     return training
 
 
