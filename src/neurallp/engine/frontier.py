@@ -19,7 +19,7 @@ from .operators import Operators
 from .walks import Scores, Walks
 
 # Walks that a thread takes at a time: few, because one walk from a hub can cost as much as a thousand others.
-CHUNK = 16
+CHUNK = 32
 
 # Gradients are kept walk by walk, so that their sum does not depend on the threads; this bounds them.
 MOST_GRADIENT_BYTES = 1 << 28
@@ -36,8 +36,11 @@ class FrontierEngine:
         self.operators = operators
         self.num_threads = num_threads or _num_cores()
         self._pool = ThreadPoolExecutor(self.num_threads)
-        self._run_starts = _run_starts(operators)
-        self._graph = _graph(operators, self._run_starts)
+        starts = _run_starts(operators)
+        self._graph = _graph(operators, starts)
+        self._edge_runs = np.repeat(
+            np.arange(len(starts), dtype=np.uint32), np.diff(starts, append=operators.num_edges)
+        )
         self._spare: defaultdict[tuple[int, Any], list[tuple[Graph, Trail]]] = defaultdict(list)
 
     def pair_scores(
@@ -71,14 +74,13 @@ class FrontierEngine:
         return self.num_threads * (graph + scratch) + min(gradients, MOST_GRADIENT_BYTES)
 
     def _task(self, attention: Attention, walks: Walks, normalize: bool) -> Task:
-        edges = walks.hidden_edges[np.lexsort((walks.hidden_edges, walks.hidden_rows))]
-        runs = np.searchsorted(self._run_starts, edges, side="right") - 1
+        edges = walks.hidden_edges
         operator, memory = (each.detach().contiguous().numpy() for each in attention.pair)
         return Task(
             walks.sources.astype(np.uint32),
             np.ascontiguousarray(walks.rows),
             np.ascontiguousarray(walks.hidden_offsets),
-            np.stack([runs, edges], axis=1).astype(np.uint32),
+            np.stack([self._edge_runs[edges], edges], axis=1, dtype=np.uint32, casting="unsafe"),
             operator,
             memory,
             normalize,
