@@ -238,7 +238,7 @@ def _measured(rule: Rule, operators: Operators, relations: Relations) -> Rule:
 
 
 def derive(rule: Rule, kb: KnowledgeBase, operators: Operators | None = None) -> Ids:
-    """Return the distinct pairs (head, tail) of the target's relation that a rule concludes; (pair, 2), sorted.
+    """Return the distinct (head, tail) of the target's relation that a rule concludes; (pair, 2), sorted.
 
     Give the operators of `kb` to derive many rules without making them anew.
     """
