@@ -11,7 +11,7 @@ from neurallp.datasets.family import family_knowledge_base
 from neurallp.errors import ConfigError, DataError, FormatError
 from neurallp.formats import DataWarning
 from neurallp.formats.exchange import EXPORTS, IMPORTS, export_rules, import_rules
-from neurallp.hygiene import face_forward
+from neurallp.hygiene import face_forward, mirror
 from neurallp.rules import Rule, RuleSet, measure
 
 UNCLE = Rule("uncle", ("father", "brother"), 0.5, distinct_ends=True, support=60, num_predictions=120)
@@ -143,6 +143,11 @@ def test_an_inverse_target_is_written_as_what_it_derives(form, tmp_path):
     export_rules(tmp_path / "other", [face_forward(rule)], form)
     same = (tmp_path / "one").read_text() == (tmp_path / "other").read_text()
     assert same == (form not in ("tsv", "json"))
+
+
+def test_a_rule_given_from_both_ends_is_written_once(tmp_path):
+    export_rules(tmp_path / "rules", [UNCLE, mirror(UNCLE)], "anyburl")
+    assert (tmp_path / "rules").read_text().count("\n") == 1
 
 
 def test_a_format_that_is_misspelt_is_suggested(tmp_path):

@@ -9,6 +9,7 @@ import typer
 from .. import __version__
 from ..errors import NeuralLPError
 from .demo import demo
+from .exchanging import convert, export, import_rules
 from .inspecting import evaluate, rules
 from .learning import learn
 from .printing import console, say, show_error, show_warning
@@ -18,8 +19,9 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (demo, learn, rules, evaluate):
+for command in (demo, learn, rules, evaluate, export, convert):
     app.command()(command)
+app.command("import")(import_rules)
 
 
 def main() -> None:

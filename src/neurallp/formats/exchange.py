@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError, FormatError, require_choice
-from ..hygiene import face_forward
+from ..hygiene import face_forward, merge_duplicates
 from ..rules import Rule, RuleSet
 from .files import AnyPath, atomic_write, read_bytes
 from .logic import render_problog, render_prolog, render_souffle
@@ -50,8 +50,8 @@ def export_rules(
 ) -> None:
     """Write rules in one of the formats `EXPORTS`.
 
-    `prefixes` say which IRIs names such as `ex:father` stand for in SPARQL. Where a format derives facts,
-    a rule for `~uncle` is written as the one for `uncle` that derives the same.
+    `prefixes` say which IRIs names such as `ex:father` stand for in SPARQL. In the formats of others a rule
+    for `~uncle` is written as the one for `uncle` that derives the same, and once if both are given.
     """
     require_choice("The format", form, EXPORTS)
     given = list(rules)
@@ -65,7 +65,7 @@ def export_rules(
             path, json.dumps([rule.as_dict() for rule in given], indent=2, ensure_ascii=False) + "\n"
         )
     else:
-        forward = [face_forward(rule) for rule in given]
+        forward = list(merge_duplicates(map(face_forward, given), max))
         text = render_sparql(forward, prefixes) if form == "sparql" else RENDERERS[form](forward)
         atomic_write(path, text)
 
