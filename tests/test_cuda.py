@@ -1,4 +1,7 @@
-"""The GPU engine equals the reference: on a GPU, or anywhere with triton under TRITON_INTERPRET=1."""
+"""The GPU engine equals the reference.
+
+Needs a GPU, or triton's interpreter on the CPU (slow): TRITON_INTERPRET=1, numpy < 2.4, -W ignore.
+"""
 
 import os
 from importlib.util import find_spec
@@ -146,6 +149,14 @@ def test_scores_of_all_entities_equal_the_reference(num_walks):
     np.testing.assert_array_equal(got.offsets, want.offsets)
     np.testing.assert_array_equal(got.entities, want.entities)
     np.testing.assert_allclose(got.values, want.values, rtol=1e-5)
+
+
+@needs_gpu
+def test_memory_grows_with_the_walks_up_to_the_limit():
+    _, operators = random_operators(np.random.default_rng(12))
+    engine = CudaEngine(operators, DEVICE, max_bytes=1 << 20)
+    few, more, many = (engine.bytes_needed(n, num_steps=2, num_ranks=1) for n in (128, 256, 10**6))
+    assert 0 < 2 * few == more < many <= 1 << 20
 
 
 @needs_gpu

@@ -131,11 +131,11 @@ def _interleave(even: Ids, odd: Ids) -> Ids:
 
 
 class KnownAnswers:
-    """Which answers are known for a (source, query), from triples taken both ways."""
+    """Which answers are known for a (source, query), from triples taken both ways; repetitions count once."""
 
     def __init__(self, triples: Ids, num_relations: int) -> None:
         self.num_operators = 2 * num_relations
-        questions = ask_both_ways(triples, num_relations)
+        questions = ask_both_ways(distinct(triples), num_relations)
         keys = questions.sources * self.num_operators + questions.queries
         order = np.argsort(keys, kind="stable")
         self._keys, self._answers = keys[order], questions.answers[order]

@@ -115,9 +115,9 @@ class ModelScorer:
 
 
 def most_related_operators(kb: KnowledgeBase, limit: int) -> NDArray[np.bool_]:
-    """Return for each query the `limit` relations that share most entities with it, as operators.
+    """Return for each query which `limit` operators to use: both ways of the relations nearest to it.
 
-    The paper's device for FB15K: (query, operator) flags, both directions of a relation together.
+    The paper's device for FB15K: (query, operator) flags; near is what shares most entities with the query.
     """
     num_relations = len(kb.relations)
     present = np.zeros((num_relations, len(kb.entities)), dtype=np.float32)

@@ -16,6 +16,11 @@ def log_score(answers: Tensor) -> Tensor:
 
 
 def share(answers: Tensor, rivals: Tensor) -> Tensor:
-    """Return the mean of -log of the answer's share of all scores that are not known to be right."""
+    """Return the mean of -log of the answer's share of all scores that are not known to be right.
+
+    The mean is over answers that can be reached; 0 where none can.
+    """
+    # Select before dividing: without rivals an unreachable answer is 0 / 0, whose gradient is not a number.
     reachable = answers > SMALLEST_SCORE
-    return -(answers / (answers + rivals)).clamp(min=SMALLEST_SCORE).log()[reachable].mean()
+    right, wrong = answers[reachable], rivals[reachable]
+    return -(right / (right + wrong)).log().sum() / max(1, len(right))

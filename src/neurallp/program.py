@@ -1,18 +1,18 @@
 """A learned program: the one object a user holds. Learn it, read its rules, ask it, judge it, keep it."""
 
+import warnings
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import fields
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 
 from .engine import Operators, make_engine
-from .errors import ConfigError, DataError
+from .errors import ConfigError, DataError, require_choice, require_positive
 from .evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
 from .formats import models
 from .formats.files import AnyPath
-from .formats.rules import write_rules
+from .formats.triples import DataWarning
 from .knowledge import KnowledgeBase, KnownAnswers, Questions, Split, ask_both_ways, split_triples
 from .model import ModelConfig, ModelScorer, NeuralLP
 from .reasoning import Answer, Proof, Reasoner, require_relations
@@ -72,11 +72,17 @@ class Program:
         Support is counted on `kb`, or on the knowledge base learned from; without either it is not.
         """
         relations = self.model.relations
+        require_positive("limit", limit)
+        for name in (*(allow or ()), *deny):
+            relations.id(name)
         queries = range(relations.num_operators) if query is None else [relations.operator_id(query)]
         wanted = RuleFilter(min_confidence, max_length, allow, deny)
         rules = recover_rules(self.model, queries, wanted, limit=limit)
         facts = kb or self.kb
-        return rules if facts is None else measure(rules, facts.with_relations(relations))
+        if facts is None:
+            return rules
+        require_relations(facts, self.model)
+        return measure(rules, facts.with_relations(relations))
 
     def evaluate(self, split: Split, part: Part = "test", *, engine: str = "auto") -> Evaluation:
         """Return filtered realistic ranks of a part of `split`, walking on its facts and train."""
@@ -92,7 +98,10 @@ class Program:
         return {relations[r]: evaluation for r, evaluation in found.items()}
 
     def _trial(self, split: Split, part: Part, engine: str) -> tuple[Scorer, Questions, KnownAnswers]:
-        require_relations(split.known, self.model)
+        require_choice("part", part, get_args(Part))
+        if unknown := require_relations(split.known, self.model):
+            what = f"the model does not know {len(unknown):,} of the relations, for example {unknown[0]!r}"
+            warnings.warn(f"Left out: {what}.", DataWarning, stacklevel=3)
         split = split.with_relations(self.model.relations)
         triples = getattr(split, part)
         if not len(triples):
@@ -124,16 +133,13 @@ class Program:
         facts = kb or self.kb
         if facts is None:
             raise ConfigError("A loaded model brings no facts. Give the knowledge base to ask: kb=….")
-        require_relations(facts, self.model)
         return Reasoner(facts, self.model)
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
         """Write the model folder: weights, configuration, relations, rules, history and measures."""
-        models.write_config(folder, self.model, self.training_config)
-        models.write_weights(folder, self.model.state_dict())
-        models.write_history(folder, self.history)
-        write_rules(Path(folder) / models.RULES, self.rules())
-        models.write_json(Path(folder) / models.METRICS, metrics or {})
+        models.write_model(
+            folder, self.model, self.training_config, self.history, self.rules(), metrics or {}
+        )
 
 
 def load_model(folder: AnyPath) -> Program:
@@ -174,9 +180,18 @@ def prepare(
     split = data if isinstance(data, Split) else split_triples(data, training_config.seed)
     if not len(split.train):
         raise DataError("There is nothing to learn from: the part 'train' is empty.")
+    require_device(device)
     torch.manual_seed(training_config.seed)
     model = NeuralLP.for_knowledge(split.known, model_config)
     return Training(model, split, training_config, engine, device)
+
+
+def require_device(device: str) -> None:
+    """Raise unless torch can use `device`."""
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigError(f"Cannot use the device {device!r}. Use cpu, or cuda with a GPU.") from error
 
 
 def learn(

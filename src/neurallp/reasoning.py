@@ -80,6 +80,7 @@ class Reasoner:
     """Asks a model about a knowledge base, which need not be the one it learned from."""
 
     def __init__(self, kb: KnowledgeBase, model: NeuralLP, engine: str = "auto") -> None:
+        require_relations(kb, model)
         self.kb = kb.with_relations(model.relations)
         self.model = model
         self.operators = Operators.of(self.kb)

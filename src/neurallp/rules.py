@@ -163,7 +163,7 @@ def recover_best(operator: Floats, memory: Floats) -> Iterator[tuple[Body, float
 
     A best-first search over bodies. `reach[rank, slot]` is the confidence with which a body so far ends
     in a slot; what any one completion can still be worth is bounded slot by slot, so the first finished
-    rule on the heap is the best of all that are left. Equals algorithm 1, sorted.
+    rule on the heap is the best of all that are left. Equals algorithm 1, sorted, less what it gives 0.
     """
     finish, bound = memory[:, -1], completion_bounds(operator, memory)
     start = np.zeros_like(finish)
@@ -175,7 +175,9 @@ def recover_best(operator: Floats, memory: Floats) -> Iterator[tuple[Body, float
         if reach is None:
             yield body, -negative
             continue
-        heapq.heappush(heap, (-float((reach * finish).sum()), next(order), body, None))
+        value = float((reach * finish).sum())
+        if value > 0:
+            heapq.heappush(heap, (-value, next(order), body, None))
         children = extend(reach, operator, memory)
         for k in np.flatnonzero(bounds := np.einsum("krs,rs->k", children, bound)):
             heapq.heappush(heap, (-float(bounds[k]), next(order), (*body, int(k)), children[k]))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import isfinite
 from time import perf_counter
 from typing import Literal, get_args
 
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from .engine import Operators, Walks, make_engine
 from .errors import ConfigError, require_choice, require_positive
-from .evaluation import evaluate
+from .evaluation import Evaluation, evaluate
 from .knowledge import Ids, KnownAnswers, Questions, Split, ask_both_ways, separate_facts
 from .model import ModelScorer, NeuralLP
 from .objective import Objective, log_score, share
@@ -39,8 +40,10 @@ class TrainingConfig:
             require_positive(name, getattr(self, name))
         for name, choices in (("objective", Objective), ("hiding", Hiding), ("facts_apart", FactsApart)):
             require_choice(name, getattr(self, name), get_args(choices))
-        if not self.learning_rate > 0:
-            raise ConfigError(f"learning_rate must be above 0, got {self.learning_rate}.")
+        if not 0 < self.learning_rate < float("inf"):
+            raise ConfigError(f"learning_rate must be above 0 and finite, got {self.learning_rate}.")
+        if not 0 <= self.seed < 2**63:
+            raise ConfigError(f"seed must be at least 0 and below 2^63, got {self.seed}.")
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Epoch:
 
     number: int
     loss: float
-    valid_mrr: float
+    valid_mrr: float | None  # None: there is nothing to validate on
     seconds: float
     is_best: bool
 
@@ -103,18 +106,29 @@ class Training:
         batches = self.lesson.batches(np.random.default_rng([self.config.seed, number]))
         losses = [self.step(batch) for batch in batches]
         loss = float(torch.stack(losses).mean())
+        if not isfinite(loss):
+            raise ConfigError(f"The loss of epoch {number} is {loss}. Lower the learning_rate.")
         mrr = self.judge.valid_mrr(self.model)
-        is_best = mrr > max((epoch.valid_mrr for epoch in self.history), default=-1.0)
-        return Epoch(number, loss, mrr, perf_counter() - started, is_best)
+        return Epoch(number, loss, mrr, perf_counter() - started, self._is_best(mrr))
+
+    def _is_best(self, mrr: float | None) -> bool:
+        """Return whether no epoch so far validates as well; without validation the last is the best."""
+        earlier = [epoch.valid_mrr for epoch in self.history if epoch.valid_mrr is not None]
+        return mrr is None or mrr > max(earlier, default=-1.0)
 
     def step(self, batch: "Batch") -> Tensor:
         """Take one step of gradient descent and return the loss before it."""
-        loss = self.loss(batch)
-        self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss = self.differentiate(batch)
         torch.nn.utils.clip_grad_value_(self.model.parameters(), 5.0)
         self.optimizer.step()
         self.on_step()
+        return loss
+
+    def differentiate(self, batch: "Batch") -> Tensor:
+        """Leave the gradients of a batch with the weights and return its loss."""
+        self.optimizer.zero_grad()
+        loss = self.loss(batch)
+        loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 
     def loss(self, batch: "Batch") -> Tensor:
@@ -137,28 +151,29 @@ class Training:
         return share(pairs[: len(rows)], (total - excused).clamp(min=0.0))
 
     def state(self) -> dict[str, Tensor]:
-        """Return weights and optimizer moments of the last epoch, all that resuming needs beside history."""
+        """Return the last epoch's weights and optimizer moments, and the best weights.
+
+        With the history it is all that resuming needs.
+        """
         moments = {
             f"optimizer.{place}.{name}": value
             for place, entry in self.optimizer.state_dict()["state"].items()
             for name, value in entry.items()
         }
-        return _copy({**{f"model.{k}": v for k, v in self.model.state_dict().items()}, **moments})
+        weights = {f"model.{name}": value for name, value in self.model.state_dict().items()}
+        best = {f"best.{name}": value for name, value in self.best_weights.items()}
+        return _copy(weights | best | moments)
 
-    def restore(
-        self, state: dict[str, Tensor], best_weights: dict[str, Tensor], history: list[Epoch]
-    ) -> None:
+    def restore(self, state: dict[str, Tensor], history: list[Epoch]) -> None:
         """Go on from `state` as if the epochs of `history` had just been run."""
-        weights = {k.removeprefix("model."): v for k, v in state.items() if k.startswith("model.")}
+        self.model.load_state_dict(_under("model.", state))
+        self.best_weights, self.history = _under("best.", state), list(history)
         moments: dict[int, dict[str, Tensor]] = {}
-        for key, value in state.items():
-            if key.startswith("optimizer."):
-                _, place, name = key.split(".")
-                moments.setdefault(int(place), {})[name] = value
-        self.model.load_state_dict(weights)
+        for key, value in _under("optimizer.", state).items():
+            place, name = key.split(".")
+            moments.setdefault(int(place), {})[name] = value
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
-        self.best_weights, self.history = best_weights, list(history)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,9 +249,15 @@ class Judge:
         self.questions = ask_both_ways(split.valid, num_relations)
         self.known = KnownAnswers(np.concatenate([split.known.facts, split.valid]), num_relations)
 
-    def valid_mrr(self, model: NeuralLP) -> float:
-        """Return the realistic mean reciprocal rank of the validation answers."""
-        return evaluate(ModelScorer(model, self.engine), self.questions, self.known).mrr
+    def valid_mrr(self, model: NeuralLP) -> float | None:
+        """Return the realistic mean reciprocal rank of the validation answers, or None without any."""
+        if not len(self.questions):
+            return None
+        return self.evaluate(model, self.questions).mrr
+
+    def evaluate(self, model: NeuralLP, questions: Questions) -> Evaluation:
+        """Return the measures of some validation questions."""
+        return evaluate(ModelScorer(model, self.engine), questions, self.known)
 
 
 @contextmanager
@@ -252,3 +273,8 @@ def one_torch_thread() -> Iterator[None]:
 
 def _copy(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor.detach().clone() for name, tensor in tensors.items()}
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the tensors whose name starts so, without that start."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

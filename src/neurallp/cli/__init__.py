@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -12,12 +13,14 @@ from .demo import demo
 from .exchanging import convert, export, import_rules
 from .inspecting import evaluate, rules
 from .learning import learn
-from .printing import console, say, show_error, show_warning
+from .printing import console, show_error, show_warning
 
 app = typer.Typer(
     help="Learn weighted logical rules from a knowledge base, answer questions with them, and show why.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    # Plain help: it keeps names whole at 80 columns, and [brackets] as they are.
+    rich_markup_mode=None,
 )
 for command in (demo, learn, rules, evaluate, export, convert):
     app.command()(command)
@@ -27,21 +30,23 @@ app.command("import")(import_rules)
 def main() -> None:
     """Run the command; a user's mistake prints its message and exits with 2."""
     warnings.showwarning = show_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # not every terminal knows every letter of a name
+    # Taken out here, so that it may also stand after the verb.
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     try:
-        app()
+        app(arguments)
     except NeuralLPError as error:
         if "--debug" in sys.argv:
             raise
         show_error(error)
         sys.exit(2)
-    except KeyboardInterrupt:
-        say("Stopped.")
-        sys.exit(130)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        console.print(f"neurallp {__version__}", highlight=False)
+        console.print(f"neurallp {__version__}")
         raise typer.Exit
 
 

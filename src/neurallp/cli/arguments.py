@@ -34,8 +34,11 @@ class PartName(StrEnum):
     test = "test"
 
 
-Data = Annotated[Path, typer.Argument(help="A file of triples, or a folder with train, valid, test [facts].")]
-Model = Annotated[Path, typer.Argument(help="A model folder that `neurallp learn` wrote.")]
+Data = Annotated[
+    Path,
+    typer.Argument(metavar="DATA", help="A file of triples, or a folder with train [facts, valid, test]."),
+]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder that `neurallp learn` wrote.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Engine = Annotated[EngineName, typer.Option(help="What walks the graph.")]
 

@@ -1,14 +1,16 @@
 """`demo`: a family's rules learned, one question answered and proved."""
 
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from .arguments import Json
-from .printing import console, measures_table, print_json, rules_table, say
+from .printing import console, measures_table, print_json, rules_table
 
 if TYPE_CHECKING:
-    from ..knowledge import Split
+    from ..knowledge import KnowledgeBase, Split
     from ..program import Program
     from ..reasoning import Proof
     from ..rules import Rule, RuleSet
@@ -17,16 +19,18 @@ SHOWN = ("uncle", "grandmother", "sister", "husband", "nephew")
 
 
 def demo(
-    seed: Annotated[int, typer.Option(help="Another seed, another family.")] = 0, as_json: Json = False
+    people: Annotated[int, typer.Option(help="Size of the family, over four generations.")] = 240,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed, another family.")] = 0,
+    as_json: Json = False,
 ) -> None:
-    """Learn the rules of a made-up family, answer one question and prove it."""
+    """Learn a made-up family's rules, answer a question and prove it."""
     from ..datasets.family import family_knowledge_base
     from ..knowledge import split_triples
 
-    kb = family_knowledge_base(seed=seed)
+    kb = family_knowledge_base(people, seed=seed)
     split = split_triples(kb, seed)
     if not as_json:
-        say(f"A made-up family: {kb}. A fifth of the facts is kept back to judge by.")
+        console.print(_introduce(kb))
     program = _learn(split, seed, as_json)
     rules = program.rules(limit=4, min_confidence=0.1)
     proof = _prove_unseen(program, split)
@@ -47,16 +51,19 @@ def _learn(split: "Split", seed: int, quiet: bool) -> "Program":
     return finish(training)
 
 
+def _introduce(kb: "KnowledgeBase") -> str:
+    sizes = f"{len(kb.entities):,} people, {len(kb.relations)} relations, {len(kb.facts):,} facts"
+    return f"A made-up family: {sizes}. A fifth of the facts is kept back to judge by."
+
+
 def _prove_unseen(program: "Program", split: "Split") -> "Proof":
-    """Return the proof of the first kept-back uncle that the rules rank first."""
+    """Return the proof of a fact kept back: an uncle if there is one, ranked first if there is one."""
     reasoner = program.reasoner()
     names, relations = split.entities, split.relations
-    for head, relation, tail in split.test:
-        if relations[relation] == "uncle":
-            proof = reasoner.explain(names[head], "uncle", names[tail])
-            if proof.answer.rank == 1:
-                break
-    return proof
+    uncles = sorted(split.test.tolist(), key=lambda fact: relations[fact[1]] != "uncle")
+    proofs = (reasoner.explain(names[head], relations[r], names[tail]) for head, r, tail in uncles)
+    first = next(proofs)
+    return next((proof for proof in chain([first], proofs) if proof.answer.rank == 1), first)
 
 
 def _described(rule: "Rule") -> dict[str, Any]:
@@ -74,10 +81,12 @@ def _show(rules: "RuleSet", proof: "Proof", metrics: dict[str, Any]) -> None:
 
     shown = RuleSet(rule for target in SHOWN for rule in rules.about(target))
     marks = ["[green]true[/]" if _is_true(rule) else "[yellow]approximation[/]" for rule in shown]
-    console.print("\n[bold]Rules it found[/] (of", len(rules), "in all)", highlight=False)
+    console.print(f"\n[bold]Rules it found[/] ({len(shown)} of {len(rules)})")
     console.print(rules_table(shown, marks))
     answer = proof.answer
-    console.print(f"\n[bold]Who is {answer.source}'s uncle?[/] Nobody told it; it says: {answer.entity}.")
-    console.print(str(proof), highlight=False)
+    console.print(
+        f"\n[bold]Who is {answer.source}'s {answer.query}?[/] Nobody told it. It says {answer.entity}:"
+    )
+    console.print(escape(str(proof)))
     console.print("\n[bold]How often it is right[/] on the facts kept back")
     console.print(measures_table(metrics))

@@ -14,15 +14,23 @@ def rules(
     query: Annotated[
         str | None, typer.Option(help="Only this relation's rules (~name: its inverse).")
     ] = None,
-    limit: Annotated[int, typer.Option(help="Rules for each query, at most.")] = 10,
-    min_confidence: Annotated[float, typer.Option(help="As a share of the query's best rule.")] = 0.01,
-    max_length: Annotated[int | None, typer.Option(help="Longest body.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Rules for each query, at most.")] = 10,
+    min_confidence: Annotated[
+        float, typer.Option(min=0, max=1, help="As a share of the query's best rule.")
+    ] = 0.01,
+    max_length: Annotated[int | None, typer.Option(min=0, help="Longest body.")] = None,
     allow: Annotated[list[str] | None, typer.Option(help="Relations a body may use (repeat).")] = None,
     deny: Annotated[list[str] | None, typer.Option(help="Relations a body may not use (repeat).")] = None,
-    data: Annotated[Path | None, typer.Option(help="Count support on this data.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="DATA", help="Count support and measured confidence on this data.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print the rules of MODEL, those of greatest confidence first."""
+    """Print the rules of MODEL, those of greatest confidence first.
+
+    The share is the confidence divided by that of the query's best rule. With --data, support counts the
+    facts that a rule predicts, and the measured confidence is their share of all it predicts.
+    """
     from ..program import load_model
 
     kb = None if data is None else load_known(data)
@@ -37,8 +45,10 @@ def rules(
     )
     if as_json:
         print_json([rule.as_dict() for rule in found])
-    else:
+    elif found:
         console.print(rules_table(found))
+    else:
+        console.print("No rule passes. Lower --min-confidence, or allow more.")
 
 
 def evaluate(
@@ -51,7 +61,11 @@ def evaluate(
     engine: Engine = EngineName.auto,
     as_json: Json = False,
 ) -> None:
-    """Rank the answers of a part of DATA: filtered, all entities, both directions, ties told."""
+    """Rank the right answers of a part of DATA among all entities.
+
+    Both directions are asked, and other known answers are left out. Entities whose scores tie are ranked
+    in the mean over all orders (realistic), and with the right answer first or last of them.
+    """
     from ..program import load_model
 
     program = load_model(model)
@@ -64,4 +78,5 @@ def evaluate(
         return
     console.print(measures_table({split.value: result.as_dict()}))
     if per_relation:
+        console.print()
         console.print(relations_table(relations))

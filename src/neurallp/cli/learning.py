@@ -5,58 +5,96 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from .arguments import Data, Engine, EngineName, Json, Preset, load_split
 from .printing import console, log, measures_table, print_json, say
 
 if TYPE_CHECKING:
     from ..knowledge import Split
+    from ..model import ModelConfig
     from ..program import Program
-    from ..training import Training
+    from ..training import Training, TrainingConfig
 
 
 def learn(
     data: Data,
     out: Annotated[Path, typer.Option(help="Where the model goes.")] = Path("model"),
     preset: Annotated[Preset, typer.Option(help="`paper` learns as published.")] = Preset.default,
-    steps: Annotated[int | None, typer.Option(help="Longest rule body (T).")] = None,
-    ranks: Annotated[int | None, typer.Option(help="Parallel controllers whose scores add.")] = None,
-    epochs: Annotated[int | None, typer.Option(help="Passes over the training questions, at most.")] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Questions at a time.")] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="Adam's step size.")] = None,
-    patience: Annotated[int | None, typer.Option(help="Epochs without progress before stopping.")] = None,
-    objective: Annotated[str | None, typer.Option(help="log-score (the paper's) or share.")] = None,
+    steps: Annotated[int | None, typer.Option(show_default="2", help="Longest rule body (T).")] = None,
+    ranks: Annotated[
+        int | None, typer.Option(show_default="1", help="Parallel controllers whose scores add.")
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(show_default="10", help="Passes over the training questions, at most.")
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option(show_default="64", help="Questions at a time.")] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option(show_default="0.001", help="Adam's step size.")
+    ] = None,
+    patience: Annotated[
+        int | None, typer.Option(show_default="3", help="Epochs without progress before stopping.")
+    ] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option(
+            metavar="<log-score|share>",
+            show_default="log-score",
+            help="What is made large: the answer's log score (the paper's), or its share of all scores.",
+        ),
+    ] = None,
     hiding: Annotated[
-        str | None, typer.Option(help="What training hides: the asked fact, the batch, or all of train.")
+        str | None,
+        typer.Option(
+            metavar="<fact|batch|train>",
+            show_default="fact",
+            help="What a question may not see: its own fact, its batch's, or all of train.",
+        ),
     ] = None,
     facts: Annotated[
-        str | None, typer.Option(help="How facts are set apart where needed: relation or unlinked.")
+        str | None,
+        typer.Option(
+            metavar="<relation|unlinked>",
+            show_default="relation",
+            help="How a quarter of the facts is set apart to ask, where hiding is not `fact`.",
+        ),
     ] = None,
     operators_per_query: Annotated[
-        int | None, typer.Option(help="Use only the operators that share most entities with the query.")
+        int | None,
+        typer.Option(show_default="all", help="Use only those that share most entities with the query."),
     ] = None,
     normalize: Annotated[
-        bool | None, typer.Option("--normalize/--no-normalize", help="Divide each memory by its sum.")
+        bool | None,
+        typer.Option(
+            "--normalize/--no-normalize", show_default="normalize", help="Divide each memory by its sum."
+        ),
     ] = None,
     exclude_source: Annotated[
         bool | None,
         typer.Option(
-            "--exclude-source/--allow-source", help="Never answer with the source itself where no fact does."
+            "--exclude-source/--allow-source",
+            show_default="exclude-source",
+            help="Never answer with the source itself where no fact does.",
         ),
     ] = None,
     memory_keys: Annotated[
-        str | None, typer.Option(help="Eq. 11 over previous states (the paper) or up to the present one.")
+        str | None,
+        typer.Option(
+            metavar="<previous|present>",
+            show_default="previous",
+            help="What eq. 11 looks up: previous states (the paper's), or those up to the present one.",
+        ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Fixes weights, order and split.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(show_default="0", help="Fixes weights, order and split.")
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
     engine: Engine = EngineName.auto,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last epoch in --out.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     as_json: Json = False,
 ) -> None:
     """Learn rules from DATA and keep them in a model folder."""
-    from ..program import configure
-
-    settings = {
+    given = {
         "num_steps": steps,
         "num_ranks": ranks,
         "num_epochs": epochs,
@@ -72,14 +110,34 @@ def learn(
         "memory_keys": memory_keys,
         "seed": seed,
     }
-    configs = configure(preset.value, **settings)
+    configs = _configure(preset.value, given, out if resume else None)
     split = load_split(data, configs[1].seed)
     if not as_json:
-        say(split)
+        say(_describe(split))
     program = _learn(split, configs, engine.value, _device(device), out, resume, as_json)
     metrics = _judge(program, split, engine.value)
     program.save(out, metrics)
-    _report(program, split, out, metrics, as_json)
+    _report(program, out, metrics, as_json)
+
+
+def _configure(
+    preset: str, given: dict[str, Any], resumed: Path | None
+) -> "tuple[ModelConfig, TrainingConfig]":
+    """Return both configurations; a resumed run keeps its settings but for those given."""
+    from ..formats import models
+    from ..program import configure
+
+    kept = {} if resumed is None else models.read_settings(resumed)
+    return configure(preset, **kept | {name: value for name, value in given.items() if value is not None})
+
+
+def _describe(split: "Split") -> str:
+    sizes = f"{len(split.entities):,} entities and {len(split.relations):,} relations"
+    lost = f" ({split.num_duplicates:,} repetitions dropped)" if split.num_duplicates else ""
+    return (
+        f"{len(split.known.facts):,} facts about {sizes}{lost}; "
+        f"{len(split.valid):,} to validate, {len(split.test):,} to test."
+    )
 
 
 def _learn(
@@ -89,15 +147,16 @@ def _learn(
     from ..formats import models
     from ..program import finish, prepare
 
+    models.make_folder(out)
     training = prepare(split, *configs, engine=engine, device=device)
     if resume:
         models.resume(out, training)
-    models.write_config(out, training.model, training.config)
     try:
         for _ in watch(training, quiet):
             models.write_checkpoint(out, training)
     except KeyboardInterrupt:
         if not training.history:
+            say("Stopped in the first epoch; nothing is kept.")
             raise
         say(f"Stopped after epoch {len(training.history)}; the best so far is kept. Go on with --resume.")
     return finish(training)
@@ -105,23 +164,30 @@ def _learn(
 
 def watch(training: "Training", quiet: bool) -> Iterator[object]:
     """Yield the epochs of a run under a progress bar, which shows only on a terminal."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[note]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=log, disable=quiet or not log.is_terminal, transient=True) as progress:
+    columns = (TextColumn("{task.description}"), BarColumn(None), TimeRemainingColumn(), TextColumn("left"))
+    with Progress(
+        *columns, console=log, disable=quiet or not log.is_terminal, transient=True, expand=True
+    ) as progress:
         total = training.config.num_epochs * training.lesson.num_batches
         done = len(training.history) * training.lesson.num_batches
-        task = progress.add_task("Learning", total=total, completed=done, note="")
+        task = progress.add_task(_progress(training), total=total, completed=done)
         training.on_step = lambda: progress.advance(task)
         for epoch in training.epochs():
-            progress.update(task, note=f"loss {epoch.loss:.3f}  valid MRR {epoch.valid_mrr:.3f}")
+            progress.update(task, description=_progress(training))
             yield epoch
+
+
+def _progress(training: "Training") -> str:
+    """Return where a run stands, with the last epoch's measures."""
+    number = min(len(training.history) + 1, training.config.num_epochs)
+    epoch = f"Epoch {number} of {training.config.num_epochs}"
+    if not training.history:
+        return epoch
+    last = training.history[-1]
+    mrr = "" if last.valid_mrr is None else f", valid MRR {last.valid_mrr:.3f}"
+    return f"{epoch}: loss {last.loss:.3f}{mrr}"
 
 
 def _judge(program: "Program", split: "Split", engine: str) -> dict[str, Any]:
@@ -129,18 +195,16 @@ def _judge(program: "Program", split: "Split", engine: str) -> dict[str, Any]:
     return {part: program.evaluate(split, part, engine=engine).as_dict() for part in parts}  # type: ignore[arg-type]
 
 
-def _report(program: "Program", split: "Split", out: Path, metrics: dict[str, Any], as_json: bool) -> None:
-    best = max(program.history, key=lambda epoch: epoch.valid_mrr)
+def _report(program: "Program", out: Path, metrics: dict[str, Any], as_json: bool) -> None:
+    best = max(epoch.number for epoch in program.history if epoch.is_best)
     if as_json:
-        print_json({"model": str(out), "epochs": len(program.history), "best_epoch": best.number, **metrics})
+        print_json({"model": str(out), "epochs": len(program.history), "best_epoch": best, **metrics})
         return
+    if metrics:
+        console.print(measures_table(metrics), end="\n\n")
     seconds = sum(epoch.seconds for epoch in program.history)
-    console.print(measures_table(metrics))
-    console.print(
-        f"{len(program.history)} epochs in {seconds:.1f} s, the best was number {best.number}. "
-        f"Model in {out}; next: neurallp rules {out}",
-        highlight=False,
-    )
+    console.print(f"Best of {len(program.history)} epochs, in {seconds:.1f} s: number {best}.")
+    console.print(f"Model in {escape(str(out))}. Next: neurallp rules {escape(str(out))}", soft_wrap=True)
 
 
 def _device(name: str) -> str:

@@ -2,10 +2,11 @@
 
 import json
 import sys
-from collections.abc import Iterable
-from itertools import repeat
+from collections.abc import Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -14,62 +15,78 @@ if TYPE_CHECKING:
     from ..evaluation import Evaluation
     from ..rules import Rule
 
-console = Console()
-log = Console(stderr=True)
+# Names come from users: `:dog:` stays as it is, and nothing in a name is coloured.
+console = Console(emoji=False, highlight=False)
+log = Console(stderr=True, emoji=False, highlight=False)
 
 
-def say(text: object) -> None:
-    """Print a line for people, beside the output."""
-    log.print(escape(str(text)), highlight=False)
+def say(text: str) -> None:
+    """Print a line for whoever watches, beside the output."""
+    if log.is_terminal:
+        log.print(escape(text), soft_wrap=True)
 
 
 def show_error(error: Exception) -> None:
     """Print what went wrong and what to do."""
-    log.print(f"[bold red]Error:[/] {escape(str(error))}", highlight=False)
+    log.print(f"[bold red]Error:[/] {escape(str(error))}", soft_wrap=True)
 
 
 def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a warning as a note, without the line of code it came from."""
-    log.print(f"[yellow]Note:[/] {escape(str(message))}", highlight=False)
+    log.print(f"[yellow]Note:[/] {escape(str(message))}", soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
     """Print one JSON value and nothing else."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    plain = "utf" not in (sys.stdout.encoding or "").lower()
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=plain) + "\n")
 
 
 def measures_table(parts: dict[str, Any]) -> Table:
     """Return MRR, hits and mean rank of each part, under all three readings of a tie."""
-    table = Table("part", "ranks", "MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank", "questions")
+    table = _table("part", "ties", numbers=("MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank", "questions"))
     for part, measures in parts.items():
         for kind in ("realistic", "optimistic", "pessimistic"):
             headline = kind == "realistic"
             values = measures if headline else measures[kind]
             numbers = [f"{values[name]:.3f}" for name in ("mrr", "hits@1", "hits@3", "hits@10")]
             count = f"{measures['queries']:,}" if headline else ""
-            table.add_row(part if headline else "", kind, *numbers, f"{values['mean_rank']:.1f}", count)
+            table.add_row(part if headline else "", kind, *numbers, f"{values['mean_rank']:,.1f}", count)
     return table
 
 
 def relations_table(relations: "dict[str, Evaluation]") -> Table:
     """Return the measures of each relation, the most asked first."""
-    table = Table("relation", "MRR", "Hits@10", "questions")
+    table = _table("relation", numbers=("MRR", "Hits@10", "questions"))
     for name, found in sorted(relations.items(), key=lambda item: -item[1].num_questions):
         hits = f"{found.realistic.hits_at_10:.3f}"
         table.add_row(escape(name), f"{found.mrr:.3f}", hits, f"{found.num_questions:,}")
     return table
 
 
-def rules_table(rules: "Iterable[Rule]", marks: "Iterable[str] | None" = None) -> Table:
-    """Return rules with their confidences and counts; `marks` adds a last column."""
-    table = Table("confidence", "normalised", "support", "measured", "rule", "")
-    for rule, mark in zip(rules, marks or repeat(""), strict=False):
-        table.add_row(*_rule_cells(rule), mark)
+def rules_table(rules: "Sequence[Rule]", marks: Sequence[str] = ()) -> Table:
+    """Return rules with their confidences, their counts where there are any, and perhaps marks."""
+    counted = any(rule.support is not None for rule in rules)
+    counts = ("support", "measured") if counted else ()
+    table = _table(numbers=("confidence", "share", *counts))
+    table.add_column("rule")
+    if marks:
+        table.add_column("")
+    for rule, mark in zip_longest(rules, marks):
+        numbers = [f"{rule.confidence:.3f}", f"{rule.normalized_confidence:.2f}"]
+        cells = [*numbers, *(_counts(rule) if counted else ()), escape(str(rule)), mark]
+        table.add_row(*cells[: len(table.columns)])
     return table
 
 
-def _rule_cells(rule: "Rule") -> list[str]:
+def _counts(rule: "Rule") -> list[str]:
     measured = "" if rule.measured_confidence is None else f"{rule.measured_confidence:.2f}"
-    support = "" if rule.support is None else f"{rule.support:,}"
-    numbers = [f"{rule.confidence:.3f}", f"{rule.normalized_confidence:.2f}", support, measured]
-    return [*numbers, escape(str(rule))]
+    return ["" if rule.support is None else f"{rule.support:,}", measured]
+
+
+def _table(*words: str, numbers: Sequence[str]) -> Table:
+    """Return an empty table without a frame, narrow enough for 80 columns."""
+    table = Table(*words, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for name in numbers:
+        table.add_column(name, justify="right")
+    return table

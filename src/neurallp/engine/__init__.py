@@ -23,7 +23,7 @@ def make_engine(name: str, operators: Operators, device: str = "cpu") -> Engine:
     if name == "cuda":
         from .cuda import CudaEngine
 
-        return CudaEngine(operators)
+        return CudaEngine(operators, device if device.startswith("cuda") else "cuda")
     raise ConfigError(f"Unknown engine {name!r}. There are: auto, reference, frontier, cuda.")
 
 

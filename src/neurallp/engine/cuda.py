@@ -24,18 +24,21 @@ BLOCK = 128
 
 # A row with more edges than this is shared out among several warps; one warp would hold up the rest.
 LONG_ROW = 256
-SHORT = {"tile_edges": 8, "num_warps": 1}
-LONG = {"tile_edges": 64, "num_warps": 8}
+SHORT = {"tile_edges": 4, "num_warps": 1}
+LONG = {"tile_edges": 32, "num_warps": 8}
+
+# Up to this many hidden edges a walk it is quicker to compare every edge with them than to ask whether to.
+FEW_HIDDEN = 4
 
 # What one call may take of the GPU's memory.
-MAX_BYTES = 16 << 30
+MAX_BYTES = 8 << 30
 
 
 class CudaEngine:
     """Keeps every memory as a dense (entity, walk) block on the GPU and sums along lists of edges.
 
-    One call takes about 4 bytes x entities x walks x (ranks x (3 T + 2) + T + 8), T the number of steps.
-    Walks that would take more than `max_bytes` are done in parts, each again when its gradient is due.
+    One call takes up to 4 bytes x (entities + operators) x walks x ((3 ranks + 1) T + 7), T the number of
+    steps. Walks that would take more than `max_bytes` are done in parts, each again for its gradient.
     """
 
     def __init__(self, operators: Operators, device: str = "cuda", max_bytes: int = MAX_BYTES) -> None:
@@ -82,12 +85,26 @@ class CudaEngine:
         offsets = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
         return Scores(self.operators.num_entities, offsets, np.concatenate(entities), np.concatenate(values))
 
+    def bytes_needed(self, num_walks: int, *, num_steps: int, num_ranks: int) -> int:
+        """Return the formula above for as many walks as are done at once."""
+        a_block = self._block_bytes(num_steps, num_ranks)
+        return a_block * min(-(-num_walks // BLOCK), self._blocks_at_once(a_block))
+
+    def _block_bytes(self, num_steps: int, num_ranks: int, element_size: int = 4) -> int:
+        num_memories = (3 * num_ranks + 1) * num_steps + 7
+        return (
+            element_size * (self.operators.num_entities + self.operators.num_operators) * BLOCK * num_memories
+        )
+
+    def _blocks_at_once(self, block_bytes: int) -> int:
+        return max(1, self.max_bytes // max(1, block_bytes))
+
     def _parts(self, attention: Attention, walks: Walks) -> list[slice]:
-        memories = attention.num_ranks * (3 * attention.num_steps + 2) + attention.num_steps + 8
-        memory_bytes = BLOCK * self.operators.num_entities * attention.operator.element_size()
-        num_blocks = max(1, self.max_bytes // max(1, memories * memory_bytes))
-        starts = range(0, max(1, len(walks)), num_blocks * BLOCK)
-        return [slice(start, min(start + num_blocks * BLOCK, len(walks))) for start in starts]
+        element_size = attention.operator.element_size()
+        a_block = self._block_bytes(attention.num_steps, attention.num_ranks, element_size)
+        at_once = self._blocks_at_once(a_block) * BLOCK
+        starts = range(0, max(1, len(walks)), at_once)
+        return [slice(start, min(start + at_once, len(walks))) for start in starts]
 
     def _infer(self, attention: Attention, walks: Walks, normalize: bool) -> Tensor:
         """Return u_{T+1} of every walk, (entity, walk), summed over ranks (eqs. 6-8)."""
@@ -190,23 +207,20 @@ class _EdgeLists:
 
         num_walks = right.shape[1]
         out = right.new_empty(len(self.offsets) - 1, num_walks)
-        # A row of 0 for a whole block is not read: most of them are after few steps.
-        active = (right.view(len(right), -1, BLOCK) != 0).any(2) if num_walks else right
-        flags, slots = (hidden.flags, hidden.edges) if hidden else (None, None)
+        slots, flags = (hidden.edges, hidden.flags) if hidden else (None, None)
         for rows, tuning in ((self.long_rows, LONG), (self.short_rows, SHORT)):
             with torch.cuda.device_of(out):  # type: ignore[no-untyped-call]
                 sum_products[len(rows), num_walks // BLOCK](
                     out,
                     left,
                     right,
-                    active,
                     rows,
                     self.offsets,
                     self.left_ids,
                     self.right_ids,
                     self.edge_ids,
-                    flags,
                     slots,
+                    flags,
                     0 if slots is None else len(slots),
                     len(self.edge_ids),
                     num_walks,
@@ -218,6 +232,8 @@ class _EdgeLists:
 
 @dataclass(frozen=True, eq=False)
 class _Graph:
+    """The edges listed by where they lead, by where they start, and by operator."""
+
     into: _EdgeLists  # by target: operator, source
     out_of: _EdgeLists  # by source: operator, target
     along: _EdgeLists  # by operator: target, source
@@ -234,10 +250,10 @@ class _Graph:
 
 @dataclass(frozen=True, eq=False)
 class _Hidden:
-    """The edges that walks hide; the flags spare the comparison where no walk of a block hides any."""
+    """The edges that walks hide. Flags spare many comparisons where no walk of a block hides the edge."""
 
-    flags: Tensor  # (block, edge)
     edges: Tensor  # (slot, walk), -1 for none
+    flags: Tensor | None  # (block, edge)
 
     @classmethod
     def of(cls, walks: Walks, num_edges: int, device: torch.device) -> "_Hidden | None":
@@ -248,10 +264,12 @@ class _Hidden:
         num_blocks = -(-len(walks) // BLOCK)
         table = np.full((slots.max() + 1, num_blocks * BLOCK), -1, dtype=np.int32)
         table[slots, rows] = walks.hidden_edges
-        blocks, edges = (torch.as_tensor(each, device=device) for each in (rows // BLOCK, walks.hidden_edges))
+        edges = torch.as_tensor(table, device=device)
+        if len(table) <= FEW_HIDDEN:
+            return cls(edges, None)
         flags = torch.zeros(num_blocks, num_edges, dtype=torch.int8, device=device)
-        flags[blocks, edges] = 1
-        return cls(flags, torch.as_tensor(table, device=device))
+        flags[tuple(torch.as_tensor(ids, device=device) for ids in (rows // BLOCK, walks.hidden_edges))] = 1
+        return cls(edges, flags)
 
 
 def _require_triton(device: torch.device) -> None:

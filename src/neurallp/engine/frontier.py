@@ -1,11 +1,11 @@
-"""Walks only what a source reaches, one question at a time, compiled and on all cores."""
+"""The CPU engine: walks only what a source reaches, one question at a time, compiled and on all cores."""
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,32 +14,31 @@ from torch.autograd.function import once_differentiable
 
 from ..attention import Attention
 from ..knowledge import Ids
-from .kernels import Floats, Graph, Scratch, Task, differentiate_pairs, score_all, score_pairs
+from .kernels import BLOCK, Doubles, Floats, Graph, Pairs, Small, Task, Trail, score_all, score_pairs
 from .operators import Operators
 from .walks import Scores, Walks
 
-# A walk through a hub takes a thousand times longer than another: small shares keep all threads busy.
-WALKS_AT_ONCE = 16
+# Walks that a thread takes at a time: few, because one walk from a hub can cost as much as a thousand others.
+CHUNK = 16
 
-# Bounds the gradients of single walks that are held before they are added up: 256 MB.
-GRADIENTS_AT_ONCE = 32_000_000
-
-Result = TypeVar("Result")
+# Gradients are kept walk by walk, so that their sum does not depend on the threads; this bounds them.
+MOST_GRADIENT_BYTES = 1 << 28
 
 
 class FrontierEngine:
-    """Keeps of each memory the entities that a walk has touched; its cost is the edges it follows.
+    """Keeps a touched list and dense scratch for each thread, and nothing for entities out of reach.
 
-    Walks are shared out among threads, and gradients are added up in the order of the walks: results
-    do not depend on the number of threads.
+    Takes 4 bytes x entities x (2 T + 6) and a copy of the graph for each thread, whatever the batch, and
+    8 bytes x walks x ranks x T x operators for gradients. The same results for any number of threads.
     """
 
     def __init__(self, operators: Operators, num_threads: int | None = None) -> None:
         self.operators = operators
-        self.graph = _graph_of(operators)
-        self._num_threads = num_threads or _num_cores()
-        self._threads = ThreadPoolExecutor(self._num_threads, thread_name_prefix="frontier")
-        self._spare: dict[tuple[int, str], list[Scratch]] = defaultdict(list)
+        self.num_threads = num_threads or len(os.sched_getaffinity(0))
+        self._pool = ThreadPoolExecutor(self.num_threads)
+        self._run_starts = _run_starts(operators)
+        self._graph = _graph(operators, self._run_starts)
+        self._spare: defaultdict[tuple[int, Any], list[tuple[Graph, Trail]]] = defaultdict(list)
 
     def pair_scores(
         self, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
@@ -47,148 +46,151 @@ class FrontierEngine:
         """Return the scores of given (walk, entity) pairs, and each walk's sum over all entities."""
         order = np.argsort(rows, kind="stable")
         offsets = np.searchsorted(rows[order], np.arange(len(walks) + 1))
-        task = _task(attention, walks, offsets, entities[order], normalize)
-        scores, masses = _PairScores.apply(attention.operator, attention.memory, self, task, order)  # type: ignore[no-untyped-call]
-        return scores, masses
+        task = self._task(attention, walks, normalize)
+        wanted = offsets, entities[order].astype(np.uint32)
+        sorted_scores, totals = _PairScores.apply(*attention.pair, self, task, wanted)  # type: ignore[no-untyped-call]
+        return sorted_scores[torch.from_numpy(np.argsort(order))], totals
 
     def scores(self, attention: Attention, walks: Walks, *, normalize: bool) -> Scores:
-        """Return the scores of all entities."""
-        none = np.zeros(0, dtype=np.int64)
-        task = _task(attention, walks, np.zeros(len(walks) + 1), none, normalize)
-        dtype = task.operator.dtype
-        found = np.zeros(len(walks) + 1, dtype=np.int64)
-
-        def work(scratch: Scratch, start: int, stop: int) -> tuple[Ids, Floats]:
-            # Only what is written takes up memory: the system hands out pages at first touch.
-            most = (stop - start) * self.operators.num_entities
-            entities, values = np.empty(most, dtype=np.int64), np.empty(most, dtype=dtype)
-            listed = score_all(self.graph, scratch, start, stop, task, found, entities, values)
-            return entities[:listed].copy(), values[:listed].copy()
-
-        parts = self.share(task, work)
+        """Return the scores of all entities, without gradients."""
+        task = self._task(attention, walks, normalize)
+        parts = self.share(task, partial(self._score_chunk, task))
+        counts = np.concatenate([np.diff(ends, prepend=0) for ends, _, _ in parts] or [np.zeros(0, int)])
         return Scores(
             self.operators.num_entities,
-            np.cumsum(found),
-            np.concatenate([none, *(entities for entities, _ in parts)]),
-            np.concatenate([none.astype(dtype), *(values for _, values in parts)]),
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            np.concatenate([np.zeros(0, dtype=np.int64), *(entities for _, entities, _ in parts)]),
+            np.concatenate([np.zeros(0, dtype=task.operator.dtype), *(values for _, _, values in parts)]),
         )
 
-    def share(self, task: Task, work: Callable[[Scratch, int, int], Result]) -> list[Result]:
-        """Do `work(scratch, start, stop)` for all walks, a few at a time, on all threads."""
+    def bytes_needed(self, num_walks: int, *, num_steps: int, num_ranks: int) -> int:
+        """Return the bytes of all threads' scratch and of the gradients of `num_walks` walks, in float32."""
+        graph = sum(array.nbytes for array in self._graph)
+        scratch = 4 * self.operators.num_entities * (2 * num_steps + 6)
+        gradients = 8 * num_walks * num_ranks * num_steps * self.operators.num_operators
+        return self.num_threads * (graph + scratch) + min(gradients, MOST_GRADIENT_BYTES)
 
-        def do(start: int) -> Result:
-            with self._scratch(task) as scratch:
-                return work(scratch, start, min(start + WALKS_AT_ONCE, len(task.sources)))
+    def _task(self, attention: Attention, walks: Walks, normalize: bool) -> Task:
+        edges = walks.hidden_edges[np.lexsort((walks.hidden_edges, walks.hidden_rows))]
+        runs = np.searchsorted(self._run_starts, edges, side="right") - 1
+        operator, memory = (each.detach().contiguous().numpy() for each in attention.pair)
+        return Task(
+            walks.sources.astype(np.uint32),
+            np.ascontiguousarray(walks.rows),
+            np.ascontiguousarray(walks.hidden_offsets),
+            np.stack([runs, edges], axis=1).astype(np.uint32),
+            operator,
+            memory,
+            normalize,
+        )
 
-        starts = range(0, len(task.sources), WALKS_AT_ONCE)
-        in_turn = len(starts) == 1 or self._num_threads == 1
-        return list(map(do, starts) if in_turn else self._threads.map(do, starts))
+    def share(
+        self, task: Task, work: Callable[[Graph, Trail, int, int], Any], part: range | None = None
+    ) -> list[Any]:
+        """Return what `work` gives for each chunk of walks (all, or a part), in order, done by all threads."""
+        part = range(len(task.sources)) if part is None else part
+        kind = task.operator.shape[2], task.operator.dtype
 
-    @contextmanager
-    def _scratch(self, task: Task) -> Iterator[Scratch]:
-        """Lend a scratch that fits `task`; one is made for each thread and then kept."""
-        spare = self._spare[task.memory.shape[2], task.memory.dtype.str]
-        try:
-            scratch = spare.pop()
-        except IndexError:
-            scratch = _new_scratch(self.operators, task.memory)
-        yield scratch
-        spare.append(scratch)
+        def do(first: int) -> Any:
+            # Popping and appending are atomic, so threads need no lock to take scratch and give it back.
+            try:
+                scratch = self._spare[kind].pop()
+            except IndexError:
+                scratch = self._scratch(*kind)
+            result = work(*scratch, first, min(first + CHUNK, part.stop))
+            self._spare[kind].append(scratch)
+            return result
+
+        starts = part[::CHUNK]
+        alone = self.num_threads == 1 or len(starts) == 1
+        return list(map(do, starts) if alone else self._pool.map(do, starts))
+
+    def _scratch(self, num_steps: int, dtype: Any) -> tuple[Graph, Trail]:
+        """Return a thread's own graph, whose edges can be hidden, and an empty trail."""
+        size = self.operators.num_entities
+        graph = Graph(self._graph.offsets, self._graph.runs.copy(), self._graph.targets.copy())
+        trail = Trail(
+            memories=np.zeros((num_steps + 2, size), dtype),
+            adjoints=np.zeros((num_steps + 1, size), dtype),
+            touched=np.zeros(size, np.uint32),
+            seen=np.zeros(size, bool),
+            reached=np.zeros(num_steps + 1, np.int64),
+            totals=np.zeros(num_steps + 1),
+            counts=np.zeros(self.operators.num_operators),
+            final=np.zeros(size, dtype),
+            blocks=np.zeros(-(-size // BLOCK), bool),
+        )
+        return graph, trail
+
+    def _score_chunk(
+        self, task: Task, graph: Graph, trail: Trail, first: int, end: int
+    ) -> tuple[Ids, Ids, Floats]:
+        # Room for every entity; what is not written to is never given memory by the system.
+        room = (end - first) * self.operators.num_entities
+        ends = np.zeros(end - first, np.int64)
+        entities, values = np.empty(room, np.int64), np.empty(room, task.operator.dtype)
+        score_all(graph, trail, first, end, task, ends, entities, values)
+        return ends, entities[: ends[-1]].copy(), values[: ends[-1]].copy()
+
+
+def _run_starts(operators: Operators) -> Ids:
+    """Return where each run begins: edges of the same source and operator stand together."""
+    keys = operators.sources * operators.num_operators + operators.operators
+    return np.flatnonzero(np.diff(keys, prepend=-1))
+
+
+def _graph(operators: Operators, starts: Ids) -> Graph:
+    ends = np.append(starts[1:], operators.num_edges)
+    offsets = np.searchsorted(operators.sources[starts], np.arange(operators.num_entities + 1))
+    runs = np.stack([operators.operators[starts], starts, ends[: len(starts)]], axis=1)
+    return Graph(_small(offsets), _small(runs), _small(operators.targets))
+
+
+def _small(ids: Ids) -> Small:
+    return np.ascontiguousarray(ids.astype(np.uint32))
 
 
 class _PairScores(torch.autograd.Function):
-    """Scores and masses, and the way back to the attention; walks are done again rather than stored."""
+    """Scores forward; backward walks again, which costs less than keeping every memory."""
 
     @staticmethod
     def forward(
-        ctx: Any, operator: Tensor, memory: Tensor, engine: FrontierEngine, task: Task, order: Ids
+        ctx: Any, operator: Tensor, memory: Tensor, engine: FrontierEngine, task: Task, wanted: tuple[Ids, Small]
     ) -> tuple[Tensor, Tensor]:
+        """Return the scores of the wanted pairs and each walk's total."""
         ctx.save_for_backward(operator, memory)
-        ctx.engine, ctx.task, ctx.order = engine, task, order
-        scores = np.zeros(len(order), dtype=task.memory.dtype)
-        masses = np.zeros(len(task.sources), dtype=task.memory.dtype)
-        engine.share(task, lambda *part: score_pairs(engine.graph, *part, task, scores, masses))
-        unsorted = np.empty_like(scores)
-        unsorted[order] = scores
-        return torch.from_numpy(unsorted), torch.from_numpy(masses)
+        ctx.engine, ctx.task, ctx.wanted = engine, task, wanted
+        num_pairs, num_walks = len(wanted[1]), len(task.sources)
+        pairs = Pairs(*wanted, np.zeros(num_pairs), np.zeros(num_walks))
+        scores, totals = np.zeros(num_pairs), np.zeros(num_walks)
+        out = scores, totals, *_gradient_room(task, 1), 0, False
+        engine.share(task, lambda *chunk: score_pairs(*chunk, task, pairs, *out))
+        return torch.from_numpy(scores).to(operator), torch.from_numpy(totals).to(operator)
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, score_grads: Tensor, mass_grads: Tensor) -> tuple[Tensor | None, ...]:
-        operator, memory = ctx.saved_tensors
-        engine, task = ctx.engine, ctx.task
-        scores, masses = score_grads.numpy()[ctx.order], mass_grads.contiguous().numpy()
-        a_grads, b_grads = _per_walk(task, operator), _per_walk(task, memory)
-        engine.share(
-            task,
-            lambda *part: differentiate_pairs(
-                engine.graph, *part, task, scores, masses, a_grads, b_grads
-            ),
-        )
-        return _add_up(a_grads, task.rows, operator), _add_up(b_grads, task.rows, memory), None, None, None
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, score_gradients: Tensor, total_gradients: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients to both attentions, summed over walks in order."""
+        task = ctx.task
+        given = [each.double().contiguous().numpy() for each in (score_gradients, total_gradients)]
+        pairs = Pairs(*ctx.wanted, *given)
+        unused = [np.zeros_like(each) for each in given]
+        sums = [torch.zeros(each.transpose(0, 1).shape, dtype=torch.float64) for each in ctx.saved_tensors]
+        at_once = max(CHUNK, MOST_GRADIENT_BYTES // sum(each.nbytes for each in _gradient_room(task, 1)))
+        for base in range(0, len(task.sources), at_once):
+            part = range(base, min(base + at_once, len(task.sources)))
+            room = _gradient_room(task, len(part))
+            out = *unused, *room, base, True
+            ctx.engine.share(task, lambda *chunk, out=out: score_pairs(*chunk, task, pairs, *out), part)
+            rows = torch.from_numpy(task.rows[part.start : part.stop])
+            for total, gradients in zip(sums, room, strict=True):
+                total.index_add_(0, rows, torch.from_numpy(gradients))
+        like = ctx.saved_tensors
+        return (*(total.transpose(0, 1).to(each) for total, each in zip(sums, like, strict=True)), None, None, None)
 
 
-def _per_walk(task: Task, like: Tensor) -> Floats:
-    return np.zeros((len(task.sources), like.shape[0], *like.shape[2:]))
-
-
-def _add_up(grads: Floats, rows: Ids, like: Tensor) -> Tensor:
-    total = torch.zeros(like.shape[1], *grads.shape[1:], dtype=torch.float64)
-    total.index_add_(0, torch.from_numpy(rows), torch.from_numpy(grads))
-    return total.transpose(0, 1).to(like.dtype)
-
-
-def _graph_of(operators: Operators) -> Graph:
-    """Return the operators with their edges cut into runs of one source and one operator."""
-    keys = operators.sources * operators.num_operators + operators.operators
-    run_starts = np.flatnonzero(np.diff(keys, prepend=-1))
-    return Graph(
-        operators.num_relations,
-        np.searchsorted(operators.sources[run_starts], np.arange(operators.num_entities + 1)),
-        operators.operators[run_starts].astype(np.uint32),
-        np.append(run_starts, operators.num_edges),
-        operators.sources.astype(np.uint32),
-        operators.targets.astype(np.uint32),
-    )
-
-
-def _task(attention: Attention, walks: Walks, pair_offsets: Ids, pair_entities: Ids, normalize: bool) -> Task:
-    """Return the arguments of the kernels as arrays of one make, so that each is compiled once."""
-    ids = (
-        walks.sources,
-        walks.rows,
-        walks.hidden_offsets,
-        walks.hidden_edges,
-        pair_offsets,
-        pair_entities,
-    )
-    return Task(
-        *(np.array(x, dtype=np.int64) for x in ids),
-        attention.operator.detach().contiguous().numpy(),
-        attention.memory.detach().contiguous().numpy(),
-        normalize,
-    )
-
-
-def _new_scratch(operators: Operators, memory: Floats) -> Scratch:
-    slots, dtype = memory.shape[2], memory.dtype
-    return Scratch(
-        memories=np.zeros((slots, operators.num_entities), dtype=dtype),
-        adjoints=np.zeros((slots, operators.num_entities), dtype=dtype),
-        final=np.zeros(operators.num_entities, dtype=dtype),
-        counts=np.zeros(operators.num_operators, dtype=dtype),
-        scales=np.zeros(slots),
-        sums=np.zeros(slots),
-        fixed=np.zeros(slots, dtype=np.bool_),
-        touched=np.zeros(operators.num_entities, dtype=np.uint32),
-        reached=np.zeros(slots, dtype=np.int64),
-        seen=np.zeros(operators.num_entities, dtype=np.bool_),
-        guarded=np.zeros(operators.num_entities, dtype=np.bool_),
-        hidden=np.zeros(operators.num_edges, dtype=np.bool_),
-    )
-
-
-def _num_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def _gradient_room(task: Task, num_walks: int) -> tuple[Doubles, Doubles]:
+    """Return zeros for the gradients of some walks, (walk, rank, step, …)."""
+    num_ranks = len(task.operator)
+    operator, memory = ((num_walks, num_ranks, *each.shape[2:]) for each in (task.operator, task.memory))
+    return np.zeros(operator), np.zeros(memory)

@@ -1,237 +1,401 @@
 """The compiled loops of the frontier engine: one walk at a time, forward and backward."""
 
-import os
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numba import njit
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from ..knowledge import Ids
 from .reference import SMALLEST_SUM
 
 Floats = NDArray[np.floating[Any]]
-Small = NDArray[np.uint32]  # Half the traffic of 64 bits, and unsigned: numba adds no test for -1.
+Doubles = NDArray[np.float64]
+Small = NDArray[np.uint32]  # half the traffic of 64 bits, and unsigned: numba adds no test for -1
 Flags = NDArray[np.bool_]
 
+#: Entities that share a flag saying that one of them has a score.
+BLOCK = 32
+
 F = TypeVar("F", bound=Callable[..., Any])
-EXTRA=eval(os.environ.get('EXTRA','{}'))
-PEXTRA=eval(os.environ.get('PEXTRA','{}'))
+
 
 def kernel(function: F) -> F:
     """Return `function` compiled at its first call, kept on disk for the next, and free of the GIL."""
-    return cast(F, njit(nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True, **EXTRA)(function))
+    return cast(F, njit(nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)(function))
+
 
 def part(function: F) -> F:
-    return cast(F, register_jitable(error_model="numpy", no_cfunc_wrapper=True, **EXTRA, **PEXTRA)(function))
+    """Return `function` compiled for kernels to call, not for Python: that halves the time to compile."""
+    wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast(F, njit(nogil=True, error_model="numpy", **wrappers)(function))
+
+
+class Graph(NamedTuple):
+    """Edges grouped into runs: those of one entity that belong to one operator."""
+
+    offsets: Small  # (entity + 1,) where each entity's runs begin
+    runs: Small  # (run, 3): operator, first edge, end of its edges
+    targets: Small  # (edge,)
+
+
+class Trail(NamedTuple):
+    """What one walk leaves behind; all of it zero between walks."""
+
+    memories: Floats  # (T + 2, entity): u_0 … u_{T-1}; then what the last hop reads, and its outflow
+    adjoints: Floats  # (T + 1, entity): gradients to the memories
+    touched: Small  # entities in order of first touch
+    seen: Flags  # (entity,) whether touched
+    reached: Ids  # (T + 1,) how many were touched by step t
+    totals: Doubles  # (T + 1,) the sum of each memory before it is divided by it
+    counts: Doubles  # (operator,) what the last hop reads, times the edges there are
+    final: Floats  # (entity,) scores, added over ranks
+    blocks: Flags  # (block,) whether a block of `final` holds any
+
+
+class Task(NamedTuple):
+    """The walks of a call, and the attention they follow."""
+
+    sources: Small
+    rows: Ids
+    hidden_offsets: Ids
+    hidden: Small  # (hidden edge, 2): its run and itself, ascending within a walk
+    operator: Floats  # (rank, row, step, operator)
+    memory: Floats  # (rank, row, step + 1, slot)
+    normalize: bool
+
+
+class Pairs(NamedTuple):
+    """The entities whose scores are wanted, walk by walk, and the gradients to them."""
+
+    offsets: Ids  # (walk + 1,)
+    entities: Small
+    gradients: Doubles
+    total_gradients: Doubles  # (walk,)
 
 
 @part
 def _scale(total: float, normalize: bool) -> float:
-    """Return what v_t is multiplied by to give u_t."""
-    if normalize:
-        return 1.0 / (total if total > SMALLEST_SUM else SMALLEST_SUM)
+    """Return what a memory is multiplied by; one that holds nothing stays as it is."""
+    if normalize and total > 0.0:
+        return 1.0 / max(total, SMALLEST_SUM)
     return 1.0
 
 
 @part
-def _read(memories: Floats, weights: Floats, t: int, entity: int) -> float:
-    """Return w_t(e) = sum_{s < t} b_t^s u_s(e), what step t reads."""
-    total = weights[0] * memories[0, entity]
-    for s in range(1, t):
+def _read(memories: Floats, weights: Floats, num: int, entity: int) -> float:
+    """Return the weighted sum of an entity's first `num` memories."""
+    total = 0.0
+    for s in range(num):
         total += weights[s] * memories[s, entity]
     return total
 
 
 @part
-def _hop(offsets, runs, targets, a, b, memories, t, touched, seen, before) -> int:
-    """Send v_t = sum_k a_t^k M_k w_t along the edges of all that was touched before step t."""
-    memory = memories[t]
-    reached = before
-    for i in range(before):
-        entity = touched[i]
-        read = _read(memories, b, t, entity)
+def _hide(graph: Graph, hidden: Small) -> None:
+    """Swap the hidden edges behind the end of their runs, the last first."""
+    for i in range(len(hidden) - 1, -1, -1):
+        run, edge = hidden[i, 0], hidden[i, 1]
+        graph.runs[run, 2] -= 1
+        end = graph.runs[run, 2]
+        graph.targets[edge], graph.targets[end] = graph.targets[end], graph.targets[edge]
+
+
+@part
+def _show(graph: Graph, hidden: Small) -> None:
+    """Undo `_hide`."""
+    for i in range(len(hidden)):
+        run, edge = hidden[i, 0], hidden[i, 1]
+        end = graph.runs[run, 2]
+        graph.runs[run, 2] += 1
+        graph.targets[edge], graph.targets[end] = graph.targets[end], graph.targets[edge]
+
+
+@part
+def _hop(graph: Graph, trail: Trail, t: int, a: Floats, b: Floats) -> None:
+    """Fill memory t with sum_k a_t^k M_k of what step t reads, from all that was touched before."""
+    memory = trail.memories[t]
+    reached = trail.reached[t - 1]
+    for i in range(trail.reached[t - 1]):
+        entity = trail.touched[i]
+        read = _read(trail.memories, b, t, entity)
         if read == 0.0:
             continue
-        for run in range(offsets[entity], offsets[entity + 1]):
-            message = a[runs[run, 0]] * read
+        for run in range(graph.offsets[entity], graph.offsets[entity + 1]):
+            message = a[graph.runs[run, 0]] * read
             if message == 0.0:
                 continue
-            for edge in range(runs[run, 1], runs[run, 2]):
-                target = targets[edge]
+            for edge in range(graph.runs[run, 1], graph.runs[run, 2]):
+                target = graph.targets[edge]
                 memory[target] += message
-                if not seen[target]:
-                    seen[target] = True
-                    touched[reached] = target
+                if not trail.seen[target]:
+                    trail.seen[target] = True
+                    trail.touched[reached] = target
                     reached += 1
-    return reached
+    trail.reached[t] = reached
 
 
 @part
-def _count_last_hop(
-    offsets, runs, a: Floats, b, memories, T, touched, reached, counts: Floats
-) -> float:
-    """Walk T - 1 steps and prepare the last: what it reads, and its sum, from edges counted, not followed."""
-    total = 0.0
-    for i in range(reached):
-        entity = touched[i]
-        read = _read(memories, b, T, entity)
-        outflow = 0.0
-        for run in range(offsets[entity], offsets[entity + 1]):
-            operator = runs[run, 0]
-            count = runs[run, 2] - runs[run, 1]
-            outflow += a[operator] * count
-            counts[operator] += read * count
-        memories[T, entity] = read
-        memories[T + 1, entity] = outflow
-        total += read * outflow
-    return total
-
-
-@part
-def _inflow(offsets, runs, targets, a, a_grad, reads: Floats, adjoints, entity: int, gradient: float) -> float:
-    """Return v_T(entity), what the last hop brings: its edges in are the inverses of its edges out."""
-    total = 0.0
-    K = len(a)
-    for run in range(offsets[entity], offsets[entity + 1]):
-        operator = (runs[run, 0] + K // 2) % K
-        part = 0.0
-        for edge in range(runs[run, 1], runs[run, 2]):
-            source = targets[edge]
-            if reads[source] != 0.0:
-                part += reads[source]
-                adjoints[source] += gradient * a[operator]
-        a_grad[operator] += gradient * part
-        total += a[operator] * part
-    return total
-
-
-@part
-def _read_back(
-    memories, adjoints, t: int, b: Floats, b_grad: Floats, entity: int, gradient: float
+def _walk(
+    graph: Graph, trail: Trail, source: int, num_hops: int, a: Floats, b: Floats, normalize: bool
 ) -> None:
-    """Pass the gradient to w_t(entity) on to b_t and to the memories that step t reads."""
-    for s in range(t):
-        b_grad[s] += gradient * memories[s, entity]
-        adjoints[s, entity] += gradient * b[s]
+    """Leave u_0 … u_{num_hops} of one walk and rank in the trail (eqs. 6 and 7)."""
+    trail.memories[0, source] = 1.0
+    trail.seen[source] = True
+    trail.touched[0] = source
+    trail.reached[0] = 1
+    trail.totals[0] = 1.0
+    for t in range(1, num_hops + 1):
+        _hop(graph, trail, t, a[t - 1], b[t - 1])
+        total = 0.0
+        for i in range(trail.reached[t]):
+            total += trail.memories[t, trail.touched[i]]
+        scale = _scale(total, normalize)
+        for i in range(trail.reached[t]):
+            trail.memories[t, trail.touched[i]] *= scale
+        trail.totals[t] = total
 
 
 @part
-def _scale_back(memory, adjoint, touched, reached, scale, fixed, seed: float) -> None:
-    """Turn gradients to u_t, `seed` for every entity and more for some, into gradients to v_t."""
+def _count_last_hop(graph: Graph, trail: Trail, last: int, a: Floats, b: Floats) -> None:
+    """Leave what the last hop reads and its sum, from edges counted instead of followed."""
+    trail.counts[:] = 0.0
+    total = 0.0
+    for i in range(trail.reached[last - 1]):
+        entity = trail.touched[i]
+        read = _read(trail.memories, b, last, entity)
+        outflow = 0.0
+        for run in range(graph.offsets[entity], graph.offsets[entity + 1]):
+            operator = graph.runs[run, 0]
+            count = np.int32(graph.runs[run, 2] - graph.runs[run, 1])
+            outflow += a[operator] * count
+            trail.counts[operator] += read * count
+        trail.memories[last, entity] = read
+        trail.memories[last + 1, entity] = outflow
+        total += read * outflow
+    trail.totals[last] = total
+
+
+@part
+def _inflow(
+    graph: Graph, trail: Trail, last: int, a: Floats, a_grad: Doubles, entity: int, gradient: float
+) -> float:
+    """Return what the last hop brings to an entity, whose edges in are the inverses of its edges out."""
+    total = 0.0
+    num_relations = len(a) // 2
+    for run in range(graph.offsets[entity], graph.offsets[entity + 1]):
+        operator = (graph.runs[run, 0] + num_relations) % len(a)
+        brought = 0.0
+        for edge in range(graph.runs[run, 1], graph.runs[run, 2]):
+            source = graph.targets[edge]
+            read = trail.memories[last, source]
+            if read != 0.0:
+                brought += read
+                trail.adjoints[last, source] += gradient * a[operator]
+        a_grad[operator] += gradient * brought
+        total += a[operator] * brought
+    return total
+
+
+@part
+def _read_back(trail: Trail, num: int, b: Floats, b_grad: Doubles, entity: int, gradient: float) -> None:
+    """Pass the gradient to a weighted sum of memories on to the weights and to the memories."""
+    for s in range(num):
+        b_grad[s] += gradient * trail.memories[s, entity]
+        trail.adjoints[s, entity] += gradient * b[s]
+
+
+@part
+def _scale_back(trail: Trail, t: int, normalize: bool, common: float) -> None:
+    """Turn gradients to u_t, plus one `common` to all entities, into gradients before the division."""
+    memory, adjoint = trail.memories[t], trail.adjoints[t]
     drift = 0.0
-    for i in range(reached):
-        entity = touched[i]
-        adjoint[entity] += seed
+    for i in range(trail.reached[t]):
+        entity = trail.touched[i]
+        adjoint[entity] += common
         drift += adjoint[entity] * memory[entity]
-    if not fixed:
+    if not normalize or trail.totals[t] <= SMALLEST_SUM:
         drift = 0.0
-    for i in range(reached):
-        entity = touched[i]
+    scale = _scale(trail.totals[t], normalize)
+    for i in range(trail.reached[t]):
+        entity = trail.touched[i]
         adjoint[entity] = scale * (adjoint[entity] - drift)
 
 
 @part
 def _hop_back(
-    offsets, runs, targets, a: Floats, b: Floats, a_grad: Floats, b_grad: Floats, memories, adjoints, t: int, touched, before
+    graph: Graph, trail: Trail, t: int, a: Floats, b: Floats, a_grad: Doubles, b_grad: Doubles
 ) -> None:
-    """Pass the gradient to v_t on to a_t, b_t and the memories before."""
-    adjoint = adjoints[t]
-    for i in range(before):
-        entity = touched[i]
-        read = _read(memories, b, t, entity)
+    """Pass the gradient to memory t on to both attentions of step t and to the memories before."""
+    adjoint = trail.adjoints[t]
+    for i in range(trail.reached[t - 1]):
+        entity = trail.touched[i]
+        read = _read(trail.memories, b, t, entity)
+        # Attention of exactly 0 was not followed. Its gradient is lost, and softmax would have multiplied it by 0.
         if read == 0.0:
             continue
         gradient = 0.0
-        for run in range(offsets[entity], offsets[entity + 1]):
-            operator = runs[run, 0]
+        for run in range(graph.offsets[entity], graph.offsets[entity + 1]):
+            operator = graph.runs[run, 0]
             if a[operator] == 0.0:
                 continue
             total = 0.0
-            for edge in range(runs[run, 1], runs[run, 2]):
-                total += adjoint[targets[edge]]
+            for edge in range(graph.runs[run, 1], graph.runs[run, 2]):
+                total += adjoint[graph.targets[edge]]
             a_grad[operator] += read * total
             gradient += a[operator] * total
-        _read_back(memories, adjoints, t, b, b_grad, entity, gradient)
+        _read_back(trail, t, b, b_grad, entity, gradient)
 
 
 @part
-def _hide(runs, targets, hidden, flag):
-    for i in range(len(hidden)):
-        run = hidden[i, 0]
-        edge = hidden[i, 1]
-        runs[run, 2] -= flag
-        end = runs[run, 2]
-        targets[edge], targets[end] = targets[end], targets[edge]
+def _score_totals(
+    trail: Trail, last: int, c: Floats, c_grad: Doubles, normalize: bool, gradient: float
+) -> float:
+    """Return one rank's sum over all entities: what each memory sums to, weighted by c = b_{T+1} (eq. 8)."""
+    total = 0.0
+    for t in range(last + 1):
+        mass = trail.totals[t] * _scale(trail.totals[t], normalize)
+        total += c[t] * mass
+        c_grad[t] += gradient * mass
+    return total
+
+
+@part
+def _score_pair(
+    graph: Graph,
+    trail: Trail,
+    entity: int,
+    gradient: float,
+    a: Floats,
+    c: Floats,
+    a_grad: Doubles,
+    c_grad: Doubles,
+    scale: float,
+) -> float:
+    """Return one rank's score of an entity; the gradient to it is left where it first arrives."""
+    last = len(c) - 1
+    brought = scale * _inflow(graph, trail, last, a, a_grad, entity, gradient)
+    c_grad[last] += gradient * brought
+    if trail.seen[entity]:
+        _read_back(trail, last, c, c_grad, entity, gradient)
+    return _read(trail.memories, c, last, entity) + c[last] * brought
+
+
+@part
+def _last_hop_back(
+    trail: Trail, b: Floats, a_grad: Doubles, b_grad: Doubles, last: int, scale: float, common: float
+) -> None:
+    """Pass gradients on through the hop that was counted: few entities have their own, all have `common`."""
+    for k in range(len(trail.counts)):
+        a_grad[k] = scale * (a_grad[k] + common * trail.counts[k])
+    for i in range(trail.reached[last - 1]):
+        entity = trail.touched[i]
+        gradient = scale * (trail.adjoints[last, entity] + common * trail.memories[last + 1, entity])
+        _read_back(trail, last, b, b_grad, entity, gradient)
+
+
+@part
+def _clear(trail: Trail, last: int) -> None:
+    for i in range(trail.reached[last]):
+        entity = trail.touched[i]
+        trail.seen[entity] = False
+        for t in range(len(trail.memories)):
+            trail.memories[t, entity] = 0.0
+        for t in range(len(trail.adjoints)):
+            trail.adjoints[t, entity] = 0.0
 
 
 @kernel
 def score_pairs(
-    offsets, runs, targets, memories, adjoints, totals, touched, reached, seen, counts,
-    first: int, last: int, sources: Small, rows: Ids,
-    hidden_offsets: Ids, hidden: Small, pair_offsets: Ids, pair_entities: Small, operator: Floats, memory: Floats,
-    normalize: bool,
-    scores: Floats, masses: Floats,
-    score_grads: NDArray[np.float64], mass_grads: NDArray[np.float64],
-    a_grads: NDArray[np.float64], b_grads: NDArray[np.float64], differentiate: bool
+    graph: Graph,
+    trail: Trail,
+    first: int,
+    end: int,
+    task: Task,
+    pairs: Pairs,
+    scores: Doubles,
+    totals: Doubles,
+    a_grads: Doubles,
+    b_grads: Doubles,
+    base: int,
+    differentiate: bool,
 ) -> None:
-    """Add up the scores of the walks' pairs, and each walk's sum over all entities."""
-    T = operator.shape[2]
-    for walk in range(first, last):
-        _hide(runs, targets, hidden[hidden_offsets[walk]:hidden_offsets[walk+1]], 1)
-        mass_grad = mass_grads[walk]
-        for rank in range(len(operator)):
-            a = operator[rank, rows[walk]]
-            b = memory[rank, rows[walk]]
-            a_grad, b_grad = a_grads[walk, rank], b_grads[walk, rank]
-            source = sources[walk]
-            memories[0, source] = 1.0
-            seen[source] = True
-            touched[0] = source
-            reached[0] = 1
-            totals[0] = 1.0
-            for t in range(1, T):
-                reached[t] = _hop(offsets, runs, targets, a[t - 1], b[t - 1], memories, t, touched, seen, reached[t - 1])
-                total = 0.0
-                for i in range(reached[t]):
-                    total += memories[t, touched[i]]
-                scale = _scale(total, normalize)
-                for i in range(reached[t]):
-                    memories[t, touched[i]] *= scale
-                totals[t] = total
-            counts[:] = 0.0
-            totals[T] = _count_last_hop(offsets, runs, a[T - 1], b[T - 1], memories, T, touched, reached[T - 1], counts)
-            for t in range(T + 1):
-                total = totals[t] * _scale(totals[t], normalize)
-                masses[walk] += b[T, t] * total
-                b_grad[T, t] = mass_grad * total
-            scale = _scale(totals[T], normalize)
-            for pair in range(pair_offsets[walk], pair_offsets[walk + 1]):
-                entity = pair_entities[pair]
-                u = scale * _inflow(offsets, runs, targets, a[T - 1], a_grad[T - 1], memories[T], adjoints[T], entity, score_grads[pair])
-                scores[pair] += _read(memories, b[T], T, entity) + b[T, T] * u
-                b_grad[T, T] += score_grads[pair] * u
-                if seen[entity]:
-                    _read_back(memories, adjoints, T, b[T], b_grad[T], entity, score_grads[pair])
+    """Add up the scores of pairs and each walk's total; with `differentiate`, their gradients too.
+
+    Gradients of a walk go to row `walk - base` of `a_grads` and `b_grads`; without, row 0 takes zeros.
+    """
+    last = task.operator.shape[2]
+    for walk in range(first, end):
+        hidden = task.hidden[task.hidden_offsets[walk] : task.hidden_offsets[walk + 1]]
+        place = walk - base if differentiate else 0
+        common = pairs.total_gradients[walk]
+        _hide(graph, hidden)
+        for rank in range(len(task.operator)):
+            a, b = task.operator[rank, task.rows[walk]], task.memory[rank, task.rows[walk]]
+            a_grad, b_grad = a_grads[place, rank], b_grads[place, rank]
+            _walk(graph, trail, task.sources[walk], last - 1, a, b, task.normalize)
+            _count_last_hop(graph, trail, last, a[last - 1], b[last - 1])
+            scale = _scale(trail.totals[last], task.normalize)
+            totals[walk] += _score_totals(trail, last, b[last], b_grad[last], task.normalize, common)
+            for pair in range(pairs.offsets[walk], pairs.offsets[walk + 1]):
+                entity, gradient = pairs.entities[pair], pairs.gradients[pair]
+                scores[pair] += _score_pair(
+                    graph, trail, entity, gradient, a[last - 1], b[last], a_grad[last - 1], b_grad[last], scale
+                )
             if differentiate:
-                # Most entities hold no pair: their v_T gets one and the same gradient, so edges are counted again.
-                fixed = normalize and totals[T] >= SMALLEST_SUM
-                common = (mass_grad - (b_grad[T, T] if fixed else 0.0))
-                scale *= b[T, T]
-                for k in range(a.shape[1]):
-                    a_grad[T - 1, k] = scale * (a_grad[T - 1, k] + common * counts[k])
-                for i in range(reached[T - 1]):
-                    entity = touched[i]
-                    gradient = scale * (adjoints[T, entity] + common * memories[T + 1, entity])
-                    _read_back(memories, adjoints, T, b[T - 1], b_grad[T - 1], entity, gradient)
-                for t in range(T - 1, 0, -1):
-                    _scale_back(memories[t], adjoints[t], touched, reached[t], _scale(totals[t], normalize), normalize and totals[t] >= SMALLEST_SUM, mass_grad*b[T, t])
-                    _hop_back(offsets, runs, targets, a[t - 1], b[t - 1], a_grad[t - 1], b_grad[t - 1], memories, adjoints, t, touched, reached[t - 1])
-            for i in range(reached[T - 1]):
-                entity = touched[i]
-                seen[entity] = False
-                memories[:, entity] = 0.0
-                adjoints[:, entity] = 0.0
-        _hide(runs, targets, hidden[hidden_offsets[walk]:hidden_offsets[walk+1]], -1)
+                # Dividing by the sum takes away what all entities have in common.
+                drift = b_grad[last, last] if task.normalize else 0.0
+                _last_hop_back(
+                    trail, b[last - 1], a_grad[last - 1], b_grad[last - 1], last, scale * b[last, last], common - drift
+                )
+                for t in range(last - 1, 0, -1):
+                    _scale_back(trail, t, task.normalize, common * b[last, t])
+                    _hop_back(graph, trail, t, a[t - 1], b[t - 1], a_grad[t - 1], b_grad[t - 1])
+            _clear(trail, last - 1)
+        _show(graph, hidden)
+
+
+@part
+def _collect(trail: Trail, last: int, c: Floats) -> None:
+    """Add one rank's scores to the final ones, and flag the blocks they lie in."""
+    for i in range(trail.reached[last]):
+        entity = trail.touched[i]
+        trail.final[entity] += _read(trail.memories, c, last + 1, entity)
+        trail.blocks[entity // BLOCK] = True
+
+
+@part
+def _emit(trail: Trail, entities: Ids, values: Floats, place: int) -> int:
+    """Write out the scores that are not 0, entities ascending, and clear them; return where they end."""
+    for block in range(len(trail.blocks)):
+        if not trail.blocks[block]:
+            continue
+        trail.blocks[block] = False
+        for entity in range(block * BLOCK, min((block + 1) * BLOCK, len(trail.final))):
+            if trail.final[entity] != 0.0:
+                entities[place] = entity
+                values[place] = trail.final[entity]
+                trail.final[entity] = 0.0
+                place += 1
+    return place
+
+
+@kernel
+def score_all(
+    graph: Graph, trail: Trail, first: int, end: int, task: Task, ends: Ids, entities: Ids, values: Floats
+) -> None:
+    """Write the scores of walks first … end - 1 one after another; `ends` says where each one's end."""
+    last = task.operator.shape[2]
+    place = 0
+    for walk in range(first, end):
+        hidden = task.hidden[task.hidden_offsets[walk] : task.hidden_offsets[walk + 1]]
+        _hide(graph, hidden)
+        for rank in range(len(task.operator)):
+            a, b = task.operator[rank, task.rows[walk]], task.memory[rank, task.rows[walk]]
+            _walk(graph, trail, task.sources[walk], last, a, b, task.normalize)
+            _collect(trail, last, b[last])
+            _clear(trail, last)
+        _show(graph, hidden)
+        place = _emit(trail, entities, values, place)
+        ends[walk - first] = place

@@ -61,6 +61,11 @@ class ReferenceEngine:
         final = self.infer(attention, walks, normalize=normalize)
         return final[self._tensor(entities), self._tensor(rows)], final.sum(0)
 
+    def bytes_needed(self, num_walks: int, *, num_steps: int, num_ranks: int) -> int:
+        """Return 4 bytes for two messages an edge and three memories an entity, at each step and rank."""
+        a_step = 2 * self.operators.num_edges + 3 * self.operators.num_entities
+        return 4 * num_walks * num_steps * num_ranks * a_step
+
     @torch.no_grad()
     def scores(self, attention: Attention, walks: Walks, *, normalize: bool) -> Scores:
         """Return the scores of all entities, a bounded number of walks at a time."""
@@ -80,4 +85,6 @@ def _read(memories: list[Tensor], weights: Tensor) -> Tensor:
 def _normalized(memory: Tensor, normalize: bool) -> Tensor:
     if not normalize:
         return memory
-    return memory / memory.sum(0).clamp(min=SMALLEST_SUM)
+    total = memory.sum(0)
+    # Divide an empty memory by 1: a tiny divisor would leave it 0 too, but blow up its gradient.
+    return memory / torch.where(total > 0, total.clamp(min=SMALLEST_SUM), 1.0)

@@ -8,20 +8,24 @@ def _sum_products(
     out: tl.tensor,  # (row, walk)
     left: tl.tensor,  # (left id, walk)
     right: tl.tensor,  # (right id, walk)
-    active: tl.tensor,  # (right id, block): whether `right` has anything but 0 there
     rows: tl.tensor,  # the rows to do
     offsets: tl.tensor,  # (row + 1,): where each row's places begin
     left_ids: tl.tensor,  # (place,)
     right_ids: tl.tensor,  # (place,)
     edge_ids: tl.tensor,  # (place,)
-    flags: tl.tensor,  # (block, edge): whether a walk of the block hides the edge; None if none hides any
-    hidden: tl.tensor,  # (slot, walk): the edges each walk hides, -1 for none
+    hidden: tl.tensor,  # (slot, walk): the edges each walk hides, -1 for none; or None
+    flags: tl.tensor,  # (block, edge): whether a walk of the block hides the edge; None to compare all
     num_slots: tl.tensor,
     num_edges: tl.tensor,
     num_walks: tl.tensor,  # a multiple of block_walks
     tile_edges: tl.constexpr,
     block_walks: tl.constexpr,
 ) -> None:
+    """Write out[row, w] = sum of left[l, w] right[r, w] over the row's places whose edge walk w may use.
+
+    A program owns one row and one block of walks, so nothing is added in another order the next time.
+    Programs of one block follow one another, so what a block gathers stays in the L2 cache.
+    """
     row = tl.load(rows + tl.program_id(0))
     block = tl.program_id(1)
     walks = block * block_walks + tl.arange(0, block_walks)
@@ -32,22 +36,20 @@ def _sum_products(
         listed = places < end
         left_id = tl.load(left_ids + places, listed, 0).to(tl.int64)
         right_id = tl.load(right_ids + places, listed, 0).to(tl.int64)
-        needed = tl.load(active + right_id * tl.num_programs(1) + block, listed, 0) != 0
         here = left_id[:, None] * num_walks + walks[None, :]
         there = right_id[:, None] * num_walks + walks[None, :]
-        product = tl.load(left + here, needed[:, None], 0.0) * tl.load(right + there, needed[:, None], 0.0)
-        if flags is not None:
+        product = tl.load(left + here, listed[:, None], 0.0) * tl.load(right + there, listed[:, None], 0.0)
+        if hidden is not None:
             edge = tl.load(edge_ids + places, listed, 0)
-            flag = tl.load(flags + block.to(tl.int64) * num_edges + edge, needed, 0)
-            if tl.max(flag, 0) != 0:
+            checks = num_slots
+            if flags is not None:
+                checks *= tl.max(tl.load(flags + block.to(tl.int64) * num_edges + edge, listed, 0), 0)
+            for slot in range(checks):
                 # Set to zero rather than subtracted: a difference would leave rounding noise behind.
-                for slot in range(num_slots):
-                    gone = tl.load(hidden + slot * num_walks + walks)
-                    product = tl.where(edge[:, None] == gone[None, :], 0.0, product)
+                gone = tl.load(hidden + slot * num_walks + walks)
+                product = tl.where(edge[:, None] == gone[None, :], 0.0, product)
         total += product
     tl.store(out + row.to(tl.int64) * num_walks + walks, tl.sum(total, 0))
 
 
-# A program owns one row and one block of walks, so nothing is added in another order the next time.
-# Programs of one block follow one another, so what a block gathers stays in the L2 cache.
 sum_products = triton.jit(_sum_products)

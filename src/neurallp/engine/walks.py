@@ -132,3 +132,7 @@ class Engine(Protocol):
     def scores(self, attention: Attention, walks: Walks, *, normalize: bool) -> Scores:
         """Return the scores of all entities, without gradients."""
         ...
+
+    def bytes_needed(self, num_walks: int, *, num_steps: int, num_ranks: int) -> int:
+        """Return the bytes held at the peak of `pair_scores` and its gradients, about, in float32."""
+        ...

@@ -1,7 +1,9 @@
 """A model folder: weights, configuration, relations, rules, measures and history; never pickle."""
 
 import json
+import os
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,13 @@ from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as dump_tensors
 from torch import Tensor
 
-from ..errors import DataError, ModelError
+from ..errors import ConfigError, DataError, ModelError
 from ..knowledge import Relations
 from ..model import ModelConfig, NeuralLP
+from ..rules import Rule
 from ..training import Epoch, Training, TrainingConfig
-from .files import AnyPath, atomic_write, read_bytes
+from .files import AnyPath, read_bytes, replacing
+from .rules import format_rules
 
 FORMAT_VERSION = 1
 
@@ -29,75 +33,130 @@ METRICS = "metrics.json"
 HISTORY = "history.jsonl"
 
 
-def write_config(folder: AnyPath, model: NeuralLP, training: TrainingConfig) -> None:
-    """Write what the model is, before there are weights; makes the folder."""
-    folder = Path(folder)
+#: What a resumed run may change: how long it goes on.
+CHANGEABLE = {"num_epochs", "patience"}
+
+
+def make_folder(folder: AnyPath) -> None:
+    """Make the folder where it is not there, so that a bad path fails before training and not after."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ModelError(f"Cannot make the folder {folder}: {error.strerror or error}.") from error
-    config = {
-        "format_version": FORMAT_VERSION,
-        "model": asdict(model.config),
-        "training": asdict(training),
-        "restricted_operators": model.controller.allowed is not None,
+
+
+def write_model(
+    folder: AnyPath,
+    model: NeuralLP,
+    training: TrainingConfig,
+    history: Iterable[Epoch],
+    rules: Iterable[Rule],
+    metrics: Mapping[str, Any],
+) -> None:
+    """Write the whole folder; when a file cannot be written, the folder stays as it was."""
+    contents: dict[str, str | bytes] = {
+        **_describe(model, training, history),
+        WEIGHTS: dump_tensors(_contiguous(model.state_dict())),
+        RULES: format_rules(rules),
+        METRICS: _to_json(metrics),
     }
-    write_json(folder / CONFIG, config)
-    write_json(folder / RELATIONS, list(model.relations))
+    _write_together(folder, contents)
 
 
-def write_weights(folder: AnyPath, weights: Mapping[str, Tensor]) -> None:
-    """Write the weights of a model."""
-    atomic_write(Path(folder) / WEIGHTS, dump_tensors(_contiguous(weights)))
+def write_checkpoint(folder: AnyPath, training: Training) -> None:
+    """Write all that resuming needs as one file, and beside it the best model so far.
+
+    Rules and measures go: they would tell of a model that is no longer there.
+    """
+    run = {**_settings(training), "relations": list(training.model.relations)}
+    metadata = {"run": json.dumps(run), "history": _history_lines(training.history)}
+    contents: dict[str, str | bytes] = {
+        CHECKPOINT: dump_tensors(_contiguous(training.state()), metadata),
+        **_describe(training.model, training.config, training.history),
+        WEIGHTS: dump_tensors(_contiguous(training.best_weights)),
+    }
+    _write_together(folder, contents)
+    for name in (RULES, METRICS):
+        (Path(folder) / name).unlink(missing_ok=True)
 
 
-def write_history(folder: AnyPath, history: Iterable[Epoch]) -> None:
-    """Write one line of JSON for each epoch."""
-    atomic_write(Path(folder) / HISTORY, "".join(json.dumps(asdict(epoch)) + "\n" for epoch in history))
+def read_settings(folder: AnyPath) -> dict[str, Any]:
+    """Return the settings of the run that a checkpoint is from."""
+    run, _ = _read_checkpoint(folder)
+    return {name: value for name, value in run.items() if name != "relations"}
+
+
+def resume(folder: AnyPath, training: Training) -> None:
+    """Take `training` up where the checkpoint in `folder` left off; it may only go on for longer."""
+    run, history = _read_checkpoint(folder)
+    if run["relations"] != list(training.model.relations):
+        raise ModelError(f"The data has other relations than the run in {folder}. Learn into another folder.")
+    for name, value in _settings(training).items():
+        if run[name] != value and name not in CHANGEABLE:
+            raise ModelError(
+                f"The run in {folder} has {name} {run[name]}, not {value}. "
+                "Resume with the same settings, or learn into another folder."
+            )
+    training.restore(_read_tensors(Path(folder) / CHECKPOINT), history)
+
+
+def _settings(training: Training) -> dict[str, Any]:
+    return {**asdict(training.model.config), **asdict(training.config)}
+
+
+def _read_checkpoint(folder: AnyPath) -> tuple[dict[str, Any], list[Epoch]]:
+    """Return the settings and relations of a run, and its epochs."""
+    path = Path(folder) / CHECKPOINT
+    if not path.exists():
+        raise ModelError(f"{folder} has no {CHECKPOINT}: nothing to resume. Learn without --resume.")
+    try:
+        data = read_bytes(path)
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        run, history = (header["__metadata__"][name] for name in ("run", "history"))
+        return json.loads(run), _parse_history(history)
+    except (ValueError, TypeError, KeyError) as error:
+        raise _damaged(path, error) from error
 
 
 def read_history(folder: AnyPath) -> list[Epoch]:
     """Return the epochs a model was trained for."""
     path = Path(folder) / HISTORY
-    lines = read_bytes(path).decode().splitlines() if path.exists() else []
-    return [Epoch(**json.loads(line)) for line in lines]
+    try:
+        return _parse_history(read_bytes(path).decode())
+    except (DataError, ValueError, TypeError) as error:
+        raise _damaged(path, error) from error
 
 
-def write_checkpoint(folder: AnyPath, training: Training) -> None:
-    """Write all that resuming needs: one file, so that a kill leaves the epoch before or this one."""
-    history = json.dumps([asdict(epoch) for epoch in training.history])
-    data = dump_tensors(_contiguous(training.state()), metadata={"history": history})
-    if training.history[-1].is_best:
-        write_weights(folder, training.best_weights)
-    atomic_write(Path(folder) / CHECKPOINT, data)
-    write_history(folder, training.history)
-
-
-def resume(folder: AnyPath, training: Training) -> None:
-    """Take `training` up where the checkpoint in `folder` left off."""
-    path = Path(folder) / CHECKPOINT
-    if not path.exists():
-        raise ModelError(f"{folder} has no {CHECKPOINT}: nothing to resume. Learn without resuming.")
-    history = [Epoch(**epoch) for epoch in json.loads(_metadata(path)["history"])]
-    weights = _read_tensors(Path(folder) / WEIGHTS)
-    training.restore(_read_tensors(path), weights, history)
+def _parse_history(lines: str) -> list[Epoch]:
+    return [Epoch(**json.loads(line)) for line in lines.splitlines()]
 
 
 def read_config(folder: AnyPath) -> tuple[Relations, ModelConfig, TrainingConfig, bool]:
     """Return what a model folder says of itself; raise when it is not one this version can use."""
-    config = _read_json(Path(folder) / CONFIG)
+    path = Path(folder) / CONFIG
+    config = _read_json(path, dict)
     version = config.get("format_version")
     if version != FORMAT_VERSION:
         raise ModelError(
             f"{folder} has format version {version!r}; this neurallp reads {FORMAT_VERSION}. "
             "Use the version that wrote it, or learn again."
         )
-    relations = Relations(_read_json(Path(folder) / RELATIONS))
     try:
         model, training = ModelConfig(**config["model"]), TrainingConfig(**config["training"])
-    except (KeyError, TypeError) as error:
-        raise ModelError(f"{Path(folder) / CONFIG} is not a configuration: {error}. Learn again.") from error
-    return relations, model, training, bool(config.get("restricted_operators"))
+    except (KeyError, TypeError, ConfigError) as error:
+        raise _damaged(path, error) from error
+    return _read_relations(folder), model, training, bool(config.get("restricted_operators"))
+
+
+def _read_relations(folder: AnyPath) -> Relations:
+    path = Path(folder) / RELATIONS
+    names = _read_json(path, list)
+    if not names:
+        raise _damaged(path, "no relations")
+    try:
+        return Relations(names)
+    except (DataError, AttributeError, TypeError) as error:
+        raise _damaged(path, error) from error
 
 
 def read_model(folder: AnyPath) -> tuple[NeuralLP, TrainingConfig]:
@@ -110,41 +169,68 @@ def read_model(folder: AnyPath) -> tuple[NeuralLP, TrainingConfig]:
     size = relations.num_operators
     allowed = torch.zeros(size, size, dtype=torch.bool).numpy() if restricted else None
     model = NeuralLP(relations, config, allowed=allowed)
+    path = Path(folder) / WEIGHTS
     try:
-        model.load_state_dict(_read_tensors(Path(folder) / WEIGHTS))
+        model.load_state_dict(_read_tensors(path))
     except RuntimeError as error:
-        raise ModelError(f"{Path(folder) / WEIGHTS} does not fit {CONFIG}: {error}") from error
+        raise ModelError(f"{path} does not fit {CONFIG} and {RELATIONS} beside it. Learn again.") from error
     return model, training
 
 
-def write_json(path: AnyPath, value: Any) -> None:
-    """Write a JSON file, readable by people."""
-    atomic_write(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+def _describe(model: NeuralLP, training: TrainingConfig, history: Iterable[Epoch]) -> dict[str, str]:
+    """Return the files that say what the weights belong to."""
+    config = {
+        "format_version": FORMAT_VERSION,
+        "model": asdict(model.config),
+        "training": asdict(training),
+        "restricted_operators": model.controller.allowed is not None,
+    }
+    return {
+        CONFIG: _to_json(config),
+        RELATIONS: _to_json(list(model.relations)),
+        HISTORY: _history_lines(history),
+    }
 
 
-def _read_json(path: Path) -> Any:
+def _write_together(folder: AnyPath, contents: Mapping[str, str | bytes]) -> None:
+    """Write files of a folder; all are on disk before the first takes its place."""
+    make_folder(folder)
+    with ExitStack() as stack:
+        for name, content in contents.items():
+            file = stack.enter_context(replacing(Path(folder) / name))
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _history_lines(history: Iterable[Epoch]) -> str:
+    """Return one line of JSON for each epoch."""
+    return "".join(json.dumps(asdict(epoch)) + "\n" for epoch in history)
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def _read_json(path: Path, kind: type) -> Any:
     try:
-        return json.loads(read_bytes(path))
+        value = json.loads(read_bytes(path))
     except (DataError, ValueError) as error:
-        raise ModelError(
-            f"{path} is missing or damaged ({error}). The model is incomplete; learn again."
-        ) from error
+        raise _damaged(path, error) from error
+    if not isinstance(value, kind):
+        raise _damaged(path, f"expected a {kind.__name__}, got {value!r:.40}")
+    return value
 
 
 def _read_tensors(path: Path) -> dict[str, Tensor]:
     try:
         return parse_tensors(read_bytes(path))
     except (DataError, SafetensorError) as error:
-        raise ModelError(
-            f"{path} is missing or damaged ({error}). The model is incomplete; learn again."
-        ) from error
+        raise _damaged(path, error) from error
 
 
-def _metadata(path: Path) -> dict[str, str]:
-    data = read_bytes(path)
-    size = int.from_bytes(data[:8], "little")
-    metadata: dict[str, str] = json.loads(data[8 : 8 + size])["__metadata__"]
-    return metadata
+def _damaged(path: Path, why: object) -> ModelError:
+    return ModelError(f"{path} is missing or damaged ({why}). The model is incomplete; learn again.")
 
 
 def _contiguous(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable
-from pathlib import Path
 
 from ..errors import FormatError
 from ..rules import Rule, RuleSet
@@ -20,9 +19,14 @@ COLUMNS = (
 
 
 def write_rules(path: AnyPath, rules: Iterable[Rule]) -> None:
-    """Write rules as tab-separated values, the rule in words of logic last; every field is JSON."""
+    """Write rules as a table that `read_rules` gives back."""
+    atomic_write(path, format_rules(rules))
+
+
+def format_rules(rules: Iterable[Rule]) -> str:
+    """Return rules as tab-separated values, the rule in words of logic last; every field is JSON."""
     lines = ["\t".join([*COLUMNS, "rule"]), *(_line(rule) for rule in rules)]
-    atomic_write(path, "\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
 def _line(rule: Rule) -> str:
@@ -31,17 +35,34 @@ def _line(rule: Rule) -> str:
 
 
 def read_rules(path: AnyPath) -> RuleSet:
-    """Return the rules that `write_rules` wrote."""
+    """Return the rules that `write_rules` wrote; all faults of the file are raised as one FormatError."""
     # Only \n ends a line: str.splitlines would also split at characters that names may hold.
-    lines = read_bytes(path).decode().split("\n")
+    lines = _decode(path).split("\n")
     if lines[0].split("\t")[: len(COLUMNS)] != list(COLUMNS):
         raise FormatError(f"{path}:1: expected the columns {', '.join(COLUMNS)}, got {lines[0]!r}.")
-    return RuleSet(_parse(Path(path), number, line) for number, line in enumerate(lines[1:], 2) if line)
+    rules, faults = [], []
+    for number, line in enumerate(lines[1:], 2):
+        try:
+            rules += [_parse(line)] if line else []
+        except (ValueError, TypeError) as error:
+            faults.append(f"{path}:{number}: not a rule ({error}): {line!r}.")
+    if faults:
+        raise FormatError.collected(faults)
+    return RuleSet(rules)
 
 
-def _parse(path: Path, number: int, line: str) -> Rule:
+def _decode(path: AnyPath) -> str:
     try:
-        fields = dict(zip(COLUMNS, map(json.loads, line.split("\t")[: len(COLUMNS)]), strict=True))
-        return Rule(**{**fields, "body": tuple(fields["body"])})
-    except (ValueError, TypeError) as error:
-        raise FormatError(f"{path}:{number}: not a rule ({error}): {line!r}.") from error
+        return read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path}: byte {error.start + 1} is not UTF-8. Save as UTF-8.") from error
+
+
+def _parse(line: str) -> Rule:
+    values = line.split("\t")
+    if len(values) < len(COLUMNS):
+        raise ValueError(f"expected {len(COLUMNS) + 1} tab-separated fields, got {len(values)}")
+    fields = dict(zip(COLUMNS, map(json.loads, values), strict=False))
+    if not isinstance(fields["body"], list):
+        raise ValueError("the body must be a list of names")
+    return Rule(**fields | {"body": tuple(fields["body"])})

@@ -1,0 +1,36 @@
+"""How every benchmark prints: a table for people, or one JSON object."""
+
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+
+def report(rows: Sequence[Mapping[str, Any]], as_json: bool, **summary: Any) -> None:
+    """Print the rows and the summary of a benchmark."""
+    if as_json:
+        print(json.dumps({**summary, "rows": list(rows), "machine": machine()}, indent=2))
+        return
+    table = Table(*rows[0])
+    for row in rows:
+        table.add_row(*(show(value) for value in row.values()))
+    console = Console()
+    console.print(table)
+    console.print(", ".join(f"{name} {show(value)}" for name, value in {**summary, **machine()}.items()))
+
+
+def show(value: Any) -> str:
+    """Return a number with three digits that matter."""
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def machine() -> dict[str, Any]:
+    """Return what the figures were measured on."""
+    import os
+
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or "cpu"
+    return {"cores": len(os.sched_getaffinity(0)), "device": device, "torch": torch.__version__}

@@ -1,0 +1,85 @@
+"""Know before you start: what an epoch will take in seconds and bytes."""
+
+import os
+from dataclasses import dataclass
+from itertools import islice
+from time import perf_counter
+
+import numpy as np
+
+from .errors import ConfigError
+from .training import Training, one_torch_thread
+
+#: Batches and validation questions that are timed.
+SAMPLE_BATCHES = 8
+SAMPLE_QUESTIONS = 256
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds for an epoch, measured on a few batches, and bytes at the peak, by the engine's formula."""
+
+    seconds_per_epoch: float
+    num_epochs: int
+    num_bytes: int
+
+    def __str__(self) -> str:
+        most = self.seconds_per_epoch * self.num_epochs
+        return (
+            f"An epoch takes about {self.seconds_per_epoch:.2g} s, {self.num_epochs} epochs at most {most:.2g} s; "
+            f"memory about {self.num_bytes / 2**20:,.0f} MiB."
+        )
+
+
+def estimate(training: Training) -> Estimate:
+    """Return what an epoch will take; a run that cannot fit in memory is refused."""
+    num_bytes = training_bytes(training)
+    require_memory(num_bytes)
+    with one_torch_thread():
+        seconds = _time_batches(training) + _time_validation(training)
+    return Estimate(seconds, training.config.num_epochs, num_bytes)
+
+
+def _time_batches(training: Training) -> float:
+    """Return seconds for all batches, from a few, without moving the weights."""
+    batches = list(islice(training.lesson.batches(np.random.default_rng(0)), SAMPLE_BATCHES + 1))
+    training.differentiate(batches[0])  # the first call compiles and allocates
+    started = perf_counter()
+    for batch in batches[1:] or batches:
+        training.differentiate(batch)
+    return (perf_counter() - started) / max(1, len(batches) - 1) * training.lesson.num_batches
+
+
+def _time_validation(training: Training) -> float:
+    """Return seconds for all validation questions, from a random few."""
+    judge = training.judge
+    if not len(judge.questions):
+        return 0.0
+    judge.evaluate(training.model, judge.questions[:1])
+    rows = np.random.default_rng(0).permutation(len(judge.questions))[:SAMPLE_QUESTIONS]
+    started = perf_counter()
+    judge.evaluate(training.model, judge.questions[rows])
+    return (perf_counter() - started) / len(rows) * len(judge.questions)
+
+
+def training_bytes(training: Training) -> int:
+    """Return the bytes at the peak of training: weights with their moments, and what the engine holds."""
+    weights = 4 * sum(tensor.numel() * tensor.element_size() for tensor in training.model.parameters())
+    config = training.model.config
+    num_walks = 2 * training.lesson.facts_at_once
+    held = training.engine.bytes_needed(num_walks, num_steps=config.num_steps, num_ranks=config.num_ranks)
+    return weights + held
+
+
+def require_memory(num_bytes: int) -> None:
+    """Raise when more memory is asked for than the machine has to give."""
+    available = _available_bytes()
+    if num_bytes > available:
+        raise ConfigError(
+            f"Training would take about {num_bytes / 2**30:.1f} GiB and {available / 2**30:.1f} GiB are free. "
+            "Use --engine frontier, a smaller --batch-size, or fewer --steps or --ranks."
+        )
+
+
+def _available_bytes() -> int:
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
