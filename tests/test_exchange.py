@@ -1,6 +1,8 @@
+import importlib
 import json
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import foreign
 import pytest
@@ -88,6 +90,15 @@ def test_every_kind_of_rule_derives_the_same_pairs_elsewhere(tool, tmp_path):
 def test_no_rule_feeds_on_what_another_concludes(tool, tmp_path):
     rules = [Rule("r", ("r", "r"), 0.5), Rule("s", ("r", "s"), 0.5)]
     assert TOOLS[tool](rules, TRIPLES, tmp_path) == foreign.by_engine(rules, TRIPLES)
+
+
+def test_random_rules_derive_the_same_pairs_here_in_duckdb_and_in_prolog(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "benchmarks")
+    exports = importlib.import_module("exports")
+    rows = exports.compare(exports.make_rules(5, 100, seed=0), exports.make_triples(300, 5, 1_000))
+    assert [row["program"] for row in rows] == ["neurallp", "DuckDB", "SWI-Prolog"]
+    assert rows[0]["derived"] > 10_000
+    assert all(row["equal"] for row in rows)
 
 
 @pytest.mark.parametrize("tool", TOOLS)

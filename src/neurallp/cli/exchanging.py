@@ -43,7 +43,10 @@ def export(
     prefix: Prefixes = None,
     as_json: Json = False,
 ) -> None:
-    """Write the rules of MODEL for another program; duplicates and vacuous rules go."""
+    """Write the rules of MODEL for another program.
+
+    Rules said twice are merged, and rules that only say that a fact implies itself are dropped.
+    """
     from ..formats.exchange import EXPORTS, export_rules
     from ..formats.rules import read_rules
     from ..hygiene import tidy
@@ -67,7 +70,11 @@ def import_rules(
     data: Facts = None,
     as_json: Json = False,
 ) -> None:
-    """Take RULES over from another program; duplicates and vacuous rules go."""
+    """Take RULES over from another program.
+
+    Rules that are no chains of variables are skipped, rules said twice are merged, and rules that only say
+    that a fact implies itself are dropped.
+    """
     from ..formats import exchange
     from ..formats.rules import write_rules
     from ..hygiene import require_distinct_ends, tidy

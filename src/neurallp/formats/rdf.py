@@ -99,20 +99,21 @@ def read_rdf(path: Path) -> TripleFile:
 
 def _parse(path: Path) -> tuple[Iterable[str], list[Triple], dict[str, str], int]:
     """Return the terms and triples as N-Triples writes them, the prefixes, and how many end in a literal."""
-    parser = import_extra("pyoxigraph", "formats").parse(input=read_bytes(path), format=_format(path))
-    terms: dict[str, str] = {}
-    one = terms.setdefault  # one string for each term, however often it stands in the file
-    rows, num_literals = [], 0
+    ox = import_extra("pyoxigraph", "formats")
+    parser = ox.parse(input=read_bytes(path), format=_format(path))
     try:
-        for quad in parser:
-            head, relation, tail = str(quad.subject), str(quad.predicate), str(quad.object)
-            if tail.startswith(('"', "<<")):
-                num_literals += 1
-            else:
-                rows.append((one(head, head), one(relation, relation), one(tail, tail)))
+        # Lines of N-Triples are split in a third of the time that the terms of a million objects take.
+        lines = ox.serialize(parser, format=ox.RdfFormat.N_TRIPLES).decode().split("\n")[:-1]
     except SyntaxError as error:
         raise FormatError(f"{path}:{error.lineno}: {error.msg}.") from error
-    return terms, rows, dict(parser.prefixes), num_literals
+    terms: dict[str, str] = {}
+    one = terms.setdefault  # one string for each term, however often it stands in the file
+    rows = []
+    for line in lines:
+        head, relation, tail = line.removesuffix(" .").split(" ", 2)
+        if not tail.startswith(('"', "<<")):
+            rows.append((one(head, head), one(relation, relation), one(tail, tail)))
+    return terms, rows, dict(parser.prefixes), len(lines) - len(rows)
 
 
 def _format(path: Path) -> Any:
