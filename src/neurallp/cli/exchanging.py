@@ -172,7 +172,7 @@ def _report_rules(
         print_json({"out": str(out), "format": form, **sizes, "subsumed": flagged})
         return
     gone = "".join(f", {count:,} {what}" for what, count in counts.items() if count)
-    _say(f"{len(rules):,} rules for {len(rules.targets):,} queries in {out}{gone}.")
+    _say(f"{len(rules):,} rules in {out}, for {len(rules.targets):,} of the queries{gone}.")
     for each in flagged[:5]:
         _say(f"Subsumed: {each['rule']}\n      by: {each['by']}")
     if len(flagged) > 5:
