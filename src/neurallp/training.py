@@ -26,11 +26,13 @@ FactsApart = Literal["relation", "unlinked"]
 class TrainingConfig:
     """How a model is trained; the fields are the command's flags and the keys of config.json."""
 
-    num_epochs: int = 10
-    batch_size: int = 64  # questions: each fact is asked both ways
+    num_epochs: int = 20
+    batch_size: int = 128  # questions: each fact is asked both ways
     learning_rate: float = 0.001
-    patience: int = 3  # epochs without a better validation MRR before training stops
-    objective: Objective = "log-score"
+    patience: int = 4  # epochs without a better validation MRR before training stops
+    # Departs from eq. 4: wrong answers count too. UMLS validation MRR .64 -> .68, test .87 -> .93.
+    objective: Objective = "share"
+    # Departs from the fixed 3:1 split: every fact is asked, hidden from its own question only.
     hiding: Hiding = "fact"
     facts_apart: FactsApart = "relation"  # how train gives up facts where hiding needs them apart
     seed: int = 0
