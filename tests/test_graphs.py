@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from neurallp.errors import DataError
 from neurallp.formats.graphs import from_networkx, from_pykeen, to_networkx, to_pykeen
@@ -12,6 +14,8 @@ TRIPLES = [
 ]
 KB = KnowledgeBase.from_triples(TRIPLES)
 
+names = st.text(min_size=1).filter(lambda name: not name.startswith("~"))
+
 
 @pytest.fixture
 def networkx():
@@ -24,6 +28,13 @@ def test_a_knowledge_base_comes_back_from_networkx(networkx):
     graph = to_networkx(KB)
     assert graph.number_of_edges() == 4
     assert set(from_networkx(graph).named_facts()) == set(TRIPLES)
+
+
+@given(rows=st.lists(st.tuples(names, names, names), min_size=1, max_size=4))
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+def test_any_name_survives_networkx(networkx, rows):
+    graph = to_networkx(KnowledgeBase.from_triples(rows))
+    assert set(from_networkx(graph).named_facts()) == set(rows)
 
 
 def test_an_attribute_names_the_relation_of_an_edge(networkx):

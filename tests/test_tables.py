@@ -39,6 +39,21 @@ def test_any_name_survives_parquet(tmp_path, rows):
     assert read_triples(tmp_path / "facts.parquet") == rows
 
 
+@pytest.mark.parametrize("convert", [to_arrow, to_pandas, to_polars])
+@given(rows=st.lists(st.tuples(names, names, names), min_size=1, max_size=4))
+@settings(deadline=None, max_examples=20)
+def test_any_name_survives_a_table(convert, rows):
+    kb = KnowledgeBase.from_triples(rows)
+    assert list(from_table(convert(kb)).named_facts()) == list(kb.named_facts())
+
+
+def test_a_duckdb_query_is_a_table_too():
+    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed: pip install 'neurallp[sql]'")
+    with duckdb.connect() as connection:
+        found = from_table(connection.sql("SELECT 'a' AS head, 'r' AS relation, 'b' AS tail"))
+    assert list(found.named_facts()) == [("a", "r", "b")]
+
+
 @pytest.mark.parametrize(
     "columns",
     [

@@ -188,7 +188,7 @@ class KnowledgeBase:
     def named_facts(self) -> Iterator[Triple]:
         """Yield the facts by name, in order."""
         entities, relations = self.entities.names, self.relations.names
-        return ((entities[head], relations[relation], entities[tail]) for head, relation, tail in self.facts)
+        return ((entities[h], relations[r], entities[t]) for h, r, t in self.facts.tolist())
 
     def with_relations(self, relations: Relations) -> "KnowledgeBase":
         """Return the same facts under another numbering; facts of other relations are left out."""
