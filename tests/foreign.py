@@ -6,6 +6,7 @@ A tool that is not installed skips the test that asks for it.
 import json
 import shutil
 import subprocess
+import sys
 import warnings
 
 import pytest
@@ -55,19 +56,27 @@ def by_prolog(rules, triples, folder, plain=False):
 
 
 def by_problog(rules, triples, folder):
+    export_rules(folder / "rules.problog", rules, "problog")
+    write_triples(folder / "facts.problog", triples)
+    program = "".join((folder / f"{name}.problog").read_text() for name in ("rules", "facts"))
+    found = _evaluate_problog(program + "query(derived(_, _, _)).\n")
+    names = {name for triple in triples for name in triple} | {
+        rule.target.removeprefix("~") for rule in rules
+    }
+    atoms = {quote_atom(name): name for name in names}
+    return {tuple(atoms[str(term)] for term in derived.args) for derived in found if derived.args}
+
+
+def _evaluate_problog(program):
+    limit = sys.getrecursionlimit()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it brings an old pyparsing
         problog = pytest.importorskip("problog", reason="ProbLog is not installed: pip install problog")
         from problog.program import PrologString
 
-        export_rules(folder / "rules.problog", rules, "problog")
-        write_triples(folder / "facts.problog", triples)
-        program = "".join((folder / f"{name}.problog").read_text() for name in ("rules", "facts"))
-        model = PrologString(program + "query(derived(_, _, _)).\n")
-        found = problog.get_evaluatable().create_from(model).evaluate()
-    atoms = {quote_atom(name): name for triple in triples for name in triple}
-    atoms |= {quote_atom(rule.target.removeprefix("~")): rule.target.removeprefix("~") for rule in rules}
-    return {tuple(atoms[str(term)] for term in derived.args) for derived in found if derived.args}
+        found = problog.get_evaluatable().create_from(PrologString(program)).evaluate()
+    sys.setrecursionlimit(limit)  # it raises the limit for everybody
+    return found
 
 
 def by_sparql(rules, triples, folder):
@@ -89,7 +98,7 @@ def by_duckdb(rules, triples, folder):
     write_triples(folder / "facts.parquet", triples)
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE facts AS FROM '{folder / 'facts.parquet'}'")
-        connection.execute((folder / "rules.sql").read_text())
+        connection.execute((folder / "rules.sql").read_bytes().decode())  # \r is no line end
         return set(connection.execute("SELECT DISTINCT head, relation, tail FROM derived").fetchall())
 
 

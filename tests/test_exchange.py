@@ -24,6 +24,7 @@ NASTY = [
     "back\\slash",
     "end\\",
     "new\nline",
+    "\r",
     "tab\t",
     "x" * 10_000,
     "é",
