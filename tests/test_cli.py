@@ -203,6 +203,15 @@ def test_the_paper_s_preset_learns(run, data, tmp_path):
     assert load_model(tmp_path).training_config.hiding == "batch"
 
 
+def test_a_dry_run_says_what_it_would_take_and_leaves_nothing(run, data, tmp_path):
+    dry = ("learn", data, "--out", tmp_path / "model", "--dry-run")
+    code, out, err = run(*dry)
+    assert (code, err) == (0, "")
+    assert " s an epoch" in out
+    assert json.loads(run(*dry, "--json")[1]).keys() == {"seconds_per_epoch", "num_epochs", "num_bytes"}
+    assert not (tmp_path / "model").exists()
+
+
 def test_on_a_terminal_progress_tells_loss_validation_and_time_left(run, data, tmp_path, monkeypatch):
     terminal = Console(file=io.StringIO(), force_terminal=True, width=80, highlight=False)
     monkeypatch.setattr(learning, "log", terminal)
@@ -551,3 +560,33 @@ def test_demo_reads_like_a_story(run):
     story = ["A made-up family: 80 people", "Rules it found", "true", "Who is ", " because ", "How often"]
     places = [out.index(words) for words in story]
     assert places == sorted(places)
+
+
+# ask, explain
+
+
+def test_ask_ranks_answers_and_marks_what_is_known(run, model, data):
+    source = family_triples(num_people=40, num_generations=3)[0][0]
+    code, out, _ = run("ask", model, data, "--head", source, "--relation", "father", "-k", 3)
+    assert code == 0
+    assert "rank" in out
+    code, out, _ = run("ask", model, data, "--head", source, "--relation", "father", "-k", 3, "--json")
+    answers = json.loads(out)
+    assert 0 < len(answers) <= 3
+    assert [answer["score"] for answer in answers] == sorted((a["score"] for a in answers), reverse=True)
+
+
+def test_explain_says_because_and_its_parts_add_up(run, model, data):
+    head, relation, tail = family_triples(num_people=40, num_generations=3)[0]
+    code, out, _ = run("explain", model, data, head, relation, tail)
+    assert code == 0
+    assert f"{relation}({head}, {tail}) because" in out
+    _, out, _ = run("explain", model, data, head, relation, tail, "-k", 1000, "--json")
+    proof = json.loads(out)
+    assert sum(part["amount"] for part in proof["parts"]) == pytest.approx(proof["score"], rel=1e-5)
+
+
+def test_a_question_about_nobody_is_told_with_the_nearest_name(refuse, model, data):
+    source = family_triples(num_people=40, num_generations=3)[0][0]
+    assert "Did you mean" in refuse("ask", model, data, "--head", source + "x", "--relation", "father")
+    assert "head or the tail" in refuse("ask", model, data, "--relation", "father")

@@ -128,9 +128,10 @@ def test_validation_never_looks_at_test(family):
     assert history[0].valid_mrr == others[0].valid_mrr
 
 
-def test_a_loss_that_is_no_number_ends_training_with_advice(family):
-    with pytest.raises(ConfigError, match=r"loss of epoch 1 is nan\. Lower the learning_rate"):
-        train(family, learning_rate=1e38)
+@pytest.mark.parametrize("objective", ["log-score", "share"])
+def test_weights_that_are_no_numbers_end_training_with_advice(family, objective):
+    with pytest.raises(ConfigError, match=r"out of bounds in epoch 1\. Lower learning_rate 1e\+38"):
+        train(family, learning_rate=1e38, objective=objective)
 
 
 @pytest.mark.parametrize(

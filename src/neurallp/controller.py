@@ -34,7 +34,8 @@ class Controller(nn.Module):
     def _read(self, query: Tensor) -> Tensor:
         """Return h_1 … h_{T+1}, (query, step, hidden): the query is read T times, then END (eq. 9)."""
         read, end = self.lstm.project(query), self.lstm.project(self.end.unsqueeze(0))
-        return self.lstm([read] * self.num_steps + [end.expand_as(read)])
+        states: Tensor = self.lstm([read] * self.num_steps + [end.expand_as(read)])
+        return states
 
     def _attend_operators(self, hidden: Tensor, allowed: Tensor | None) -> Tensor:
         """Return a_t = softmax(W h_t + b), over the allowed operators only (eq. 10)."""

@@ -15,6 +15,9 @@ from .engine.counting import count_predictions, list_pairs
 from .knowledge import INVERSE_MARK, Ids, KnowledgeBase, Relations
 from .model import NeuralLP
 
+#: Rules of one query looked at before giving up on finding more that are wanted.
+MOST_EXAMINED = 10_000
+
 Floats = NDArray[np.float64]
 Body = tuple[int, ...]
 
@@ -214,29 +217,53 @@ def completion_bounds(operator: Floats, memory: Floats) -> Floats:
     return bound
 
 
-def recover_rules(model: NeuralLP, queries: Iterable[int], wanted: RuleFilter, *, limit: int = 10) -> RuleSet:
-    """Return the `limit` best rules of each query among those that `wanted` keeps."""
+def recover_rules(
+    model: NeuralLP,
+    queries: Iterable[int],
+    wanted: RuleFilter,
+    *,
+    limit: int = 10,
+    kb: KnowledgeBase | None = None,
+) -> RuleSet:
+    """Return the `limit` best rules of each query among those that `wanted` keeps.
+
+    With `kb` they are measured, and those that predict nothing there are left out: memories are divided
+    by their sum, so attention spent on a body that never fires costs the model nothing.
+    """
+    operators = None if kb is None else Operators.of(kb.with_relations(model.relations))
     return RuleSet(
         rule
         for query in queries
-        for rule in islice(filter(wanted.keeps, _recover_query(model, query, wanted.min_confidence)), limit)
+        for rule in islice(
+            filter(wanted.keeps, _recover_query(model, query, wanted.min_confidence, operators)), limit
+        )
     )
 
 
-def _recover_query(model: NeuralLP, query: int, min_confidence: float) -> Iterator[Rule]:
-    attention = model.attend(np.array([query]))
-    operator, memory = (each[:, 0].detach().double().cpu().numpy() for each in attention.pair)
+def _recover_query(
+    model: NeuralLP, query: int, min_confidence: float, operators: Operators | None
+) -> Iterator[Rule]:
+    """Yield the rules of one query until their confidence falls below a share of the largest."""
+    largest = 0.0
+    for rule in _spell_out(model, query):
+        if rule.confidence < min_confidence * largest:
+            return
+        found = rule if operators is None else _measured(rule, operators, model.relations)
+        if found.num_predictions != 0:
+            largest = largest or found.confidence
+            yield replace(found, normalized_confidence=found.confidence / largest)
+
+
+def _spell_out(model: NeuralLP, query: int) -> Iterator[Rule]:
+    """Yield the rules that the attention of one query stands for, most confident first."""
+    operator, memory = (
+        each[:, 0].detach().double().cpu().numpy() for each in model.attend(np.array([query])).pair
+    )
     excludes = bool(model.excludes_source(np.array([query]))[0])
     name = model.relations.operator_name
-    largest = 0.0
-    for body, confidence in recover_best(operator, memory):
-        if excludes and not body:
-            continue  # where the source is no answer, the empty body says nothing
-        largest = largest or confidence
-        if confidence < min_confidence * largest:
-            return
-        names = tuple(map(name, body))
-        yield Rule(name(query), names, confidence, confidence / largest, distinct_ends=excludes)
+    for body, confidence in islice(recover_best(operator, memory), MOST_EXAMINED):
+        if body or not excludes:  # where the source is no answer, the empty body says nothing
+            yield Rule(name(query), tuple(map(name, body)), confidence, distinct_ends=excludes)
 
 
 def measure(rules: Iterable[Rule], kb: KnowledgeBase) -> RuleSet:

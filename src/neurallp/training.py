@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import isfinite
 from time import perf_counter
 from typing import Literal, get_args
 
@@ -108,8 +107,9 @@ class Training:
         batches = self.lesson.batches(np.random.default_rng([self.config.seed, number]))
         losses = [self.step(batch) for batch in batches]
         loss = float(torch.stack(losses).mean())
-        if not isfinite(loss):
-            raise ConfigError(f"The loss of epoch {number} is {loss}. Lower the learning_rate.")
+        if not all(bool(weights.isfinite().all()) for weights in self.model.parameters()):
+            rate = self.config.learning_rate
+            raise ConfigError(f"Learning went out of bounds in epoch {number}. Lower learning_rate {rate}.")
         mrr = self.judge.valid_mrr(self.model)
         return Epoch(number, loss, mrr, perf_counter() - started, self._is_best(mrr))
 

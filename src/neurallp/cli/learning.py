@@ -153,12 +153,11 @@ def _prepare(
 
     training = prepare(split, *configs, engine=engine, device=device)
     expected = estimate(training)
-    if dry_run and quiet:
-        print_json(vars(expected))
-    elif dry_run or not quiet:
-        say(str(expected))
     if dry_run:
+        print_json(vars(expected)) if quiet else console.print(str(expected))
         raise typer.Exit
+    if not quiet:
+        say(str(expected))
     return training
 
 
@@ -220,7 +219,8 @@ def _report(program: "Program", out: Path, metrics: dict[str, Any], as_json: boo
         print_json({"model": str(out), "epochs": len(program.history), "best_epoch": best, **metrics})
         return
     if metrics:
-        console.print(measures_table(metrics), end="\n\n")
+        console.print(measures_table(metrics))
+        console.print()
     seconds = sum(epoch.seconds for epoch in program.history)
     console.print(f"Best of {len(program.history)} epochs, in {seconds:.1f} s: number {best}.")
     console.print(f"Model in {escape(str(out))}. Next: neurallp rules {escape(str(out))}", soft_wrap=True)
