@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo test lint format check bench clean
+.PHONY: setup system demo test lint format check bench clean
 
 setup: $(STAMP)
 
@@ -13,6 +13,13 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@
+
+# What some tests run besides Python; without it they are skipped.
+system:
+	@if command -v swipl >/dev/null; then echo "SWI-Prolog is there."; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends swi-prolog-nox; \
+	else echo "SWI-Prolog is not there, and only root can install it (apt-get install swi-prolog-nox)."; fi
 
 demo: setup
 	$(BIN)/neurallp demo

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .engine import Operators
-from .engine.counting import count_predictions
-from .knowledge import INVERSE_MARK, KnowledgeBase, Relations
+from .engine.counting import count_predictions, list_pairs
+from .knowledge import INVERSE_MARK, Ids, KnowledgeBase, Relations
 from .model import NeuralLP
 
 #: Rules of one query looked at before giving up on finding more that are wanted.
@@ -50,14 +50,17 @@ class Rule:
         """Whether the rule only says that a fact implies itself."""
         return self.body == (self.target,)
 
+    @property
+    def variables(self) -> list[str]:
+        """The variables along the body: X, those between, Y."""
+        return ["X", *_variable_names(len(self.body) - 1), "Y"]
+
     def as_dict(self) -> dict[str, object]:
         """Return the rule as one JSON object, its text included."""
         return {**vars(self), "measured_confidence": self.measured_confidence, "rule": str(self)}
 
     def __str__(self) -> str:
-        inner = _variable_names(len(self.body) - 1)
-        variables = ["X", *inner, "Y"]
-        links = zip(self.body, variables, variables[1:], strict=False)
+        links = zip(self.body, self.variables, self.variables[1:], strict=False)
         atoms = [atom(*link) for link in links] or ["X = Y"]
         if self.distinct_ends:
             atoms.append("X != Y")
@@ -274,3 +277,15 @@ def _measured(rule: Rule, operators: Operators, relations: Relations) -> Rule:
     target = relations.operator_id(rule.target)
     predictions, support = count_predictions(operators, body, target, rule.distinct_ends)
     return replace(rule, support=support, num_predictions=predictions)
+
+
+def derive(rule: Rule, kb: KnowledgeBase, operators: Operators | None = None) -> Ids:
+    """Return the distinct (head, tail) of the target's relation that a rule concludes; (pair, 2), sorted.
+
+    Give the operators of `kb` to derive many rules without making them anew.
+    """
+    body = [kb.relations.operator_id(name) for name in rule.body]
+    pairs = list_pairs(operators or Operators.of(kb), body, rule.distinct_ends)
+    if rule.target.startswith(INVERSE_MARK):
+        pairs = pairs[np.lexsort(pairs.T)][:, ::-1]
+    return pairs

@@ -11,6 +11,7 @@ from .. import __version__
 from ..errors import NeuralLPError
 from .asking import ask, explain
 from .demo import demo
+from .exchanging import convert, export, import_rules
 from .inspecting import evaluate, rules
 from .learning import learn
 from .printing import console, show_error, show_warning
@@ -22,8 +23,9 @@ app = typer.Typer(
     # Plain help: it keeps names whole at 80 columns, and [brackets] as they are.
     rich_markup_mode=None,
 )
-for command in (demo, learn, rules, ask, explain, evaluate):
+for command in (demo, learn, rules, ask, explain, evaluate, export, convert):
     app.command()(command)
+app.command("import")(import_rules)
 
 
 def main() -> None:
