@@ -2,16 +2,20 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
 .PHONY: setup system demo test lint format check bench clean
 
-setup: $(STAMP)
+setup: $(VENV)/.developed
 
-# Made anew only when what is to be installed changes; the stamp is written last, so a broken set-up is repeated.
-$(STAMP): pyproject.toml constraints.txt
+# Made anew only when what is to be installed changes; a stamp is written last, so a broken set-up is repeated.
+$(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(INSTALL) .
+	touch $@
+
+$(VENV)/.developed: $(VENV)/.installed
+	$(INSTALL) '.[dev]'
 	touch $@
 
 # What some tests run besides Python; without it they are skipped.
@@ -21,7 +25,7 @@ system:
 		apt-get update -qq && apt-get install -y -qq --no-install-recommends swi-prolog-nox; \
 	else echo "SWI-Prolog is not there, and only root can install it (apt-get install swi-prolog-nox)."; fi
 
-demo: setup
+demo: $(VENV)/.installed
 	$(BIN)/neurallp demo
 
 test: setup
