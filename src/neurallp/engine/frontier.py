@@ -92,20 +92,30 @@ class FrontierEngine:
         """Return what `work` gives for each chunk of walks (or of a part), in order, done by all threads."""
         part = range(len(task.sources)) if part is None else part
         kind = task.operator.shape[2], task.operator.dtype
+        chunks = part[::CHUNK]
+        # Threads need no lock: taking the next of a range, popping and appending are atomic.
+        waiting, results = iter(chunks), {}
 
-        def do(first: int) -> Any:
-            # Popping and appending are atomic, so threads need no lock to take scratch and give it back.
-            try:
-                scratch = self._spare[kind].pop()
-            except IndexError:
-                scratch = self._scratch(*kind)
-            result = work(*scratch, first, min(first + CHUNK, part.stop))
+        def take_chunks() -> None:
+            scratch = self._take_scratch(*kind)
+            for first in waiting:
+                results[first] = work(*scratch, first, min(first + CHUNK, part.stop))
             self._spare[kind].append(scratch)
-            return result
 
-        starts = part[::CHUNK]
-        alone = self.num_threads == 1 or len(starts) == 1
-        return list(map(do, starts) if alone else self._pool.map(do, starts))
+        helpers = [self._pool.submit(take_chunks) for _ in range(min(self.num_threads, len(chunks)) - 1)]
+        take_chunks()
+        for helper in helpers:
+            # Do not wait for one that has not begun: it would find nothing left to do.
+            if not helper.cancel():
+                helper.result()
+        return [results[first] for first in chunks]
+
+    def _take_scratch(self, num_steps: int, dtype: Any) -> tuple[Graph, Trail]:
+        """Return spare scratch, or new."""
+        try:
+            return self._spare[num_steps, dtype].pop()
+        except IndexError:
+            return self._scratch(num_steps, dtype)
 
     def _scratch(self, num_steps: int, dtype: Any) -> tuple[Graph, Trail]:
         """Return a thread's own graph, whose edges can be hidden, and an empty trail."""
