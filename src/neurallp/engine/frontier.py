@@ -82,6 +82,7 @@ class FrontierEngine:
             operator,
             memory,
             normalize,
+            walks.may_return,
         )
 
     def share(
@@ -119,6 +120,7 @@ class FrontierEngine:
             counts=np.zeros(self.operators.num_operators),
             final=np.zeros(size, dtype),
             blocks=np.zeros(-(-size // BLOCK), bool),
+            returning=np.zeros(len(graph.runs), bool),
         )
         return graph, trail
 
@@ -155,7 +157,12 @@ class _PairScores(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, operator: Tensor, memory: Tensor, engine: FrontierEngine, task: Task, wanted: tuple[Ids, Small]
+        ctx: Any,
+        operator: Tensor,
+        memory: Tensor,
+        engine: FrontierEngine,
+        task: Task,
+        wanted: tuple[Ids, Small],
     ) -> tuple[Tensor, Tensor]:
         """Return the scores of the wanted pairs and each walk's total."""
         ctx.save_for_backward(operator, memory)
@@ -186,7 +193,12 @@ class _PairScores(torch.autograd.Function):
             for total, gradients in zip(sums, room, strict=True):
                 total.index_add_(0, rows, torch.from_numpy(gradients))
         like = ctx.saved_tensors
-        return (*(total.transpose(0, 1).to(each) for total, each in zip(sums, like, strict=True)), None, None, None)
+        return (
+            *(total.transpose(0, 1).to(each) for total, each in zip(sums, like, strict=True)),
+            None,
+            None,
+            None,
+        )
 
 
 def _gradient_room(task: Task, num_walks: int) -> tuple[Doubles, Doubles]:
