@@ -13,6 +13,7 @@ from .demo import demo
 from .inspecting import evaluate, rules
 from .learning import learn
 from .printing import console, show_error, show_warning
+from .questions import qa
 
 app = typer.Typer(
     help="Learn weighted logical rules from a knowledge base, answer questions with them, and show why.",
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 for command in (demo, learn, rules, evaluate):
     app.command()(command)
+app.add_typer(qa, name="qa")
 
 
 def main() -> None:
