@@ -19,7 +19,9 @@ SHAPES = {
 }
 
 
-def make_facts(num_entities: int, num_relations: int, num_facts: int, skew: float, seed: int = 0) -> np.ndarray:
+def make_facts(
+    num_entities: int, num_relations: int, num_facts: int, skew: float, seed: int = 0
+) -> np.ndarray:
     """Return distinct random facts; entity i is drawn with probability in proportion to (i + 1) ** -skew."""
     rng = np.random.default_rng(seed)
     weights = np.cumsum((np.arange(num_entities) + 1.0) ** -skew)

@@ -72,7 +72,7 @@ def edges_walked(operators: Operators, source: int, num_steps: int) -> int:
 
 
 def fit_slope(rows: list[dict[str, float]]) -> float:
-    """Return the slope of log time over log edges walked, where walks are long enough to time: 1 is linear."""
+    """Return the slope of log time over log edges walked, for walks long enough to time: 1 is linear."""
     kept = [row for row in rows if row["edges_walked"] >= 1000]
     x, y = (np.log([row[name] for row in kept]) for name in ("edges_walked", "microseconds"))
     return float(np.polyfit(x, y, 1)[0])

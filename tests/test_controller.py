@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from neurallp.controller import Controller, RelationController
 
 few = settings(max_examples=30, deadline=None)
-NUM_OPERATORS = 6
+NUM_OPERATORS, EMBEDDING_SIZE, HIDDEN_SIZE = 6, 5, 4
 
 shapes = st.fixed_dictionaries(
     {
@@ -26,8 +26,8 @@ def controller(num_steps=3, num_ranks=2, memory_keys="previous", allowed=None, s
         NUM_OPERATORS,
         num_steps=num_steps,
         num_ranks=num_ranks,
-        embedding_size=5,
-        hidden_size=4,
+        embedding_size=EMBEDDING_SIZE,
+        hidden_size=HIDDEN_SIZE,
         memory_keys=memory_keys,
         allowed=allowed,
     ).double()
@@ -38,15 +38,31 @@ def attend(relation_controller, queries=range(NUM_OPERATORS)):
     return tuple(each.detach().numpy() for each in attention.pair)
 
 
+def torch_lstm(ours):
+    """Return torch's LSTM with the weights of ours, whose gates come in another order."""
+    theirs = torch.nn.LSTM(EMBEDDING_SIZE, HIDDEN_SIZE, batch_first=True).double()
+    with torch.no_grad():
+        bias = ours.project(torch.zeros(1, EMBEDDING_SIZE).double())[0]
+        weights = ours.project(torch.eye(EMBEDDING_SIZE).double()) - bias
+        _copy_gates(theirs.weight_ih_l0, weights.T)
+        _copy_gates(theirs.weight_hh_l0, ours.recurrent.T)
+        _copy_gates(theirs.bias_ih_l0, bias)
+        theirs.bias_hh_l0.zero_()
+    return theirs
+
+
+def _copy_gates(theirs, ours):
+    forget, write, show, candidate = ours.chunk(4)
+    theirs.copy_(torch.cat([write, forget, candidate, show]))
+
+
 def hidden_states(relation_controller, rank, query):
-    """Return h_0 … h_{T+1}: zero, then what the LSTM says to the query T times and to END (eq. 9)."""
+    """Return h_0 … h_{T+1}: zero, then what an LSTM says to the query T times and to END (eq. 9)."""
     one = relation_controller.ranks[rank]
     asked = relation_controller.embedding(torch.tensor([query]))
-    state, hidden = None, [torch.zeros(4, dtype=torch.float64)]
-    for read in [asked] * one.num_steps + [one.end.unsqueeze(0)]:
-        out, state = one.lstm(read.unsqueeze(1), state)
-        hidden.append(out[0, 0])
-    return hidden
+    read = torch.cat([asked] * one.num_steps + [one.end.unsqueeze(0)])
+    hidden = torch_lstm(one.lstm)(read.unsqueeze(0))[0][0]
+    return [torch.zeros_like(hidden[0]), *hidden]
 
 
 # Shape and sums
@@ -115,6 +131,13 @@ def test_previous_keys_read_h0_to_the_last_and_present_keys_h1_to_this(
         keys = torch.stack(hidden[first : first + t])
         expected = (keys @ hidden[t]).softmax(0).detach()
         np.testing.assert_allclose(memory[t - 1, :t], expected)
+
+
+def test_the_forget_gate_starts_open_and_the_others_level():
+    for one in controller().ranks:
+        write, forget, candidate, show = torch_lstm(one.lstm).bias_ih_l0.chunk(4)
+        assert (forget == 1).all()
+        assert not torch.cat([write, candidate, show]).any()
 
 
 def test_the_first_memory_has_logit_0_under_previous_keys():

@@ -6,6 +6,7 @@ from itertools import islice
 from time import perf_counter
 
 import numpy as np
+import torch
 
 from .errors import ConfigError
 from .training import Training, one_torch_thread
@@ -26,15 +27,15 @@ class Estimate:
     def __str__(self) -> str:
         most = self.seconds_per_epoch * self.num_epochs
         return (
-            f"An epoch takes about {self.seconds_per_epoch:.2g} s, {self.num_epochs} epochs at most {most:.2g} s; "
-            f"memory about {self.num_bytes / 2**20:,.0f} MiB."
+            f"About {self.seconds_per_epoch:.2g} s an epoch, {most:.2g} s for all {self.num_epochs}, "
+            f"and {self.num_bytes / 2**20:,.0f} MiB of memory."
         )
 
 
 def estimate(training: Training) -> Estimate:
     """Return what an epoch will take; a run that cannot fit in memory is refused."""
     num_bytes = training_bytes(training)
-    require_memory(num_bytes)
+    require_memory(num_bytes, next(training.model.parameters()).device)
     with one_torch_thread():
         seconds = _time_batches(training) + _time_validation(training)
     return Estimate(seconds, training.config.num_epochs, num_bytes)
@@ -71,15 +72,17 @@ def training_bytes(training: Training) -> int:
     return weights + held
 
 
-def require_memory(num_bytes: int) -> None:
-    """Raise when more memory is asked for than the machine has to give."""
-    available = _available_bytes()
-    if num_bytes > available:
+def require_memory(num_bytes: int, device: torch.device) -> None:
+    """Raise when more memory is asked for than the device has."""
+    there = _device_bytes(device)
+    if num_bytes > there:
         raise ConfigError(
-            f"Training would take about {num_bytes / 2**30:.1f} GiB and {available / 2**30:.1f} GiB are free. "
+            f"Training would take about {num_bytes / 2**30:.1f} GiB, and there are {there / 2**30:.1f} GiB. "
             "Use --engine frontier, a smaller --batch-size, or fewer --steps or --ranks."
         )
 
 
-def _available_bytes() -> int:
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+def _device_bytes(device: torch.device) -> int:
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[1]
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

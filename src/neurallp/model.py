@@ -24,7 +24,8 @@ class ModelConfig:
     embedding_size: int = 128
     hidden_size: int = 128
     normalize: bool = True
-    memory_keys: MemoryKeys = "previous"
+    # Departs from eq. 11: attends to h_1 … h_t as the authors' program does; better on validation.
+    memory_keys: MemoryKeys = "present"
     exclude_source: bool = True
     operators_per_query: int | None = None
 

@@ -14,7 +14,7 @@ from .engine.reference import SMALLEST_SUM
 from .errors import ConfigError, DataError
 from .knowledge import Ids, KnowledgeBase, KnownAnswers
 from .model import NeuralLP
-from .rules import Body, Floats, Rule, atom, completion_bounds, extend
+from .rules import Body, Floats, Rule, atom, body_confidence, completion_bounds, extend, start
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,7 @@ class Reasoner:
     def _describe(
         self, source: int, query: int, entity: int, entities: Ids, values: NDArray[np.floating]
     ) -> Answer:
+        # Compared as the engine gave it, told as 0: an entity that is no candidate has no evidence either.
         score = float(values[entities == entity].sum())
         num_unlisted = len(self.kb.entities) - len(values)
         ties = np.count_nonzero(values == score) + num_unlisted * (score == 0)
@@ -144,7 +145,7 @@ class Reasoner:
             source=names[source],
             query=self.model.relations.operator_name(query),
             entity=names[entity],
-            score=score,
+            score=max(score, 0.0),
             rank=float(better + (ties + 1) / 2),
             num_candidates=len(names) - int(np.isneginf(values).sum()),
             is_known=entity in self._known.pairs(np.array([source]), np.array([query]))[1],
@@ -153,20 +154,20 @@ class Reasoner:
     def _parts(self, source: int, query: int, answer: int) -> Iterator[Part]:
         names = self.model.relations.operator_name
         excludes = bool(self.model.excludes_source(np.array([query]))[0])
-        search = PathSearch(self.operators, *self._attention(source, query))
-        for body, path, amount in search.paths(source, answer):
-            rule = Rule(names(query), tuple(map(names, body)), amount, distinct_ends=excludes)
-            yield Part(rule, tuple(self.kb.entities[e] for e in path), amount)
-
-    def _attention(self, source: int, query: int) -> tuple[Floats, Floats]:
-        """Return both attentions of a query, each operator's divided by the norm of the memory it fills."""
         attention = self.model.attend(np.array([query]))
         operator, memory = (each[:, 0].detach().double().cpu().numpy() for each in attention.pair)
-        if self.model.config.normalize:
-            ranks = zip(operator, memory, strict=True)
-            norms = np.array([memory_norms(self.operators, a, b, source) for a, b in ranks])
-            operator = operator / norms[:, :, None]
-        return operator, memory
+        search = PathSearch(self.operators, operator / self._norms(operator, memory, source), memory)
+        for body, path, amount in search.paths(source, answer):
+            confidence = body_confidence(body, operator, memory)
+            rule = Rule(names(query), tuple(map(names, body)), confidence, distinct_ends=excludes)
+            yield Part(rule, tuple(self.kb.entities[e] for e in path), amount)
+
+    def _norms(self, operator: Floats, memory: Floats, source: int) -> Floats:
+        """Return what each memory is divided by, to be divided into the operators that fill it instead."""
+        if not self.model.config.normalize:
+            return np.ones(1)
+        ranks = zip(operator, memory, strict=True)
+        return np.array([memory_norms(self.operators, a, b, source) for a, b in ranks])[:, :, None]
 
 
 def memory_norms(operators: Operators, operator: Floats, memory: Floats, source: int) -> Floats:
@@ -212,11 +213,9 @@ class PathSearch:
         """Yield (body, path of entities, what it adds to the score), the largest first."""
         distance = self._distances(answer)
         finish = self.memory[:, -1]
-        start = np.zeros_like(finish)
-        start[:, 0] = 1.0
         order = count()
         heap: list[tuple[float, int, Body, tuple[int, ...], Floats | None]] = []
-        heapq.heappush(heap, (-np.inf, next(order), (), (source,), start))
+        heapq.heappush(heap, (-np.inf, next(order), (), (source,), start(self.memory)))
         while heap:
             negative, _, body, path, reach = heapq.heappop(heap)
             if reach is None:

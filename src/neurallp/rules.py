@@ -164,10 +164,8 @@ def recover_best(operator: Floats, memory: Floats) -> Iterator[tuple[Body, float
     rule on the heap is the best of all that are left. Equals algorithm 1, sorted, less what it gives 0.
     """
     finish, bound = memory[:, -1], completion_bounds(operator, memory)
-    start = np.zeros_like(finish)
-    start[:, 0] = 1.0
     order = count()  # breaks ties without comparing arrays
-    heap: list[tuple[float, int, Body, Floats | None]] = [(-np.inf, next(order), (), start)]
+    heap: list[tuple[float, int, Body, Floats | None]] = [(-np.inf, next(order), (), start(memory))]
     while heap:
         negative, _, body, reach = heapq.heappop(heap)
         if reach is None:
@@ -179,6 +177,21 @@ def recover_best(operator: Floats, memory: Floats) -> Iterator[tuple[Body, float
         children = extend(reach, operator, memory)
         for k in np.flatnonzero(bounds := np.einsum("krs,rs->k", children, bound)):
             heapq.heappush(heap, (-float(bounds[k]), next(order), (*body, int(k)), children[k]))
+
+
+def start(memory: Floats) -> Floats:
+    """Return where the empty body ends: in slot 0 of every rank, (rank, slot)."""
+    reach = np.zeros_like(memory[:, -1])
+    reach[:, 0] = 1.0
+    return reach
+
+
+def body_confidence(body: Body, operator: Floats, memory: Floats) -> float:
+    """Return the confidence of one body, summed over ranks and over the steps it can be taken in."""
+    reach = start(memory)
+    for k in body:
+        reach = extend(reach, operator, memory)[k]
+    return float((reach * memory[:, -1]).sum())
 
 
 def extend(reach: Floats, operator: Floats, memory: Floats) -> Floats:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import isfinite
 from time import perf_counter
 from typing import Literal, get_args
 
@@ -26,11 +25,13 @@ FactsApart = Literal["relation", "unlinked"]
 class TrainingConfig:
     """How a model is trained; the fields are the command's flags and the keys of config.json."""
 
-    num_epochs: int = 10
-    batch_size: int = 64  # questions: each fact is asked both ways
+    num_epochs: int = 20
+    batch_size: int = 128  # questions: each fact is asked both ways
     learning_rate: float = 0.001
-    patience: int = 3  # epochs without a better validation MRR before training stops
-    objective: Objective = "log-score"
+    patience: int = 4  # epochs without a better validation MRR before training stops
+    # Departs from eq. 4: wrong answers count too. UMLS validation MRR .64 -> .68, test .87 -> .93.
+    objective: Objective = "share"
+    # Departs from the fixed 3:1 split: every fact is asked, hidden from its own question only.
     hiding: Hiding = "fact"
     facts_apart: FactsApart = "relation"  # how train gives up facts where hiding needs them apart
     seed: int = 0
@@ -106,8 +107,9 @@ class Training:
         batches = self.lesson.batches(np.random.default_rng([self.config.seed, number]))
         losses = [self.step(batch) for batch in batches]
         loss = float(torch.stack(losses).mean())
-        if not isfinite(loss):
-            raise ConfigError(f"The loss of epoch {number} is {loss}. Lower the learning_rate.")
+        if not all(bool(weights.isfinite().all()) for weights in self.model.parameters()):
+            rate = self.config.learning_rate
+            raise ConfigError(f"Learning went out of bounds in epoch {number}. Lower learning_rate {rate}.")
         mrr = self.judge.valid_mrr(self.model)
         return Epoch(number, loss, mrr, perf_counter() - started, self._is_best(mrr))
 

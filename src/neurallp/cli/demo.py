@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from .arguments import Json
-from .printing import console, measures_table, print_json, rules_table
+from .printing import console, marked_rules_table, measures_table, print_json
 
 if TYPE_CHECKING:
     from ..knowledge import KnowledgeBase, Split
@@ -79,10 +79,10 @@ def _is_true(rule: "Rule") -> bool:
 def _show(rules: "RuleSet", proof: "Proof", metrics: dict[str, Any]) -> None:
     from ..rules import RuleSet
 
-    shown = RuleSet(rule for target in SHOWN for rule in rules.about(target))
-    marks = ["[green]true[/]" if _is_true(rule) else "[yellow]approximation[/]" for rule in shown]
-    console.print(f"\n[bold]Rules it found[/] ({len(shown)} of {len(rules)})")
-    console.print(rules_table(shown, marks))
+    shown = RuleSet(rule for target in SHOWN for rule in rules.about(target) if not rule.is_vacuous)
+    marks = ["[green]true[/]" if _is_true(rule) else "" for rule in shown]
+    console.print(f"\n[bold]Rules it found[/] ({len(shown)} of {len(rules)}; true: in every family)")
+    console.print(marked_rules_table(shown, marks))
     answer = proof.answer
     console.print(
         f"\n[bold]Who is {answer.source}'s {answer.query}?[/] Nobody told it. It says {answer.entity}:"

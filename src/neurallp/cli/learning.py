@@ -26,20 +26,20 @@ def learn(
         int | None, typer.Option(show_default="1", help="Parallel controllers whose scores add.")
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(show_default="10", help="Passes over the training questions, at most.")
+        int | None, typer.Option(show_default="20", help="Passes over the training questions, at most.")
     ] = None,
-    batch_size: Annotated[int | None, typer.Option(show_default="64", help="Questions at a time.")] = None,
+    batch_size: Annotated[int | None, typer.Option(show_default="128", help="Questions at a time.")] = None,
     learning_rate: Annotated[
         float | None, typer.Option(show_default="0.001", help="Adam's step size.")
     ] = None,
     patience: Annotated[
-        int | None, typer.Option(show_default="3", help="Epochs without progress before stopping.")
+        int | None, typer.Option(show_default="4", help="Epochs without progress before stopping.")
     ] = None,
     objective: Annotated[
         str | None,
         typer.Option(
             metavar="<log-score|share>",
-            show_default="log-score",
+            show_default="share",
             help="What is made large: the answer's log score (the paper's), or its share of all scores.",
         ),
     ] = None,
@@ -81,7 +81,7 @@ def learn(
         str | None,
         typer.Option(
             metavar="<previous|present>",
-            show_default="previous",
+            show_default="present",
             help="What eq. 11 looks up: previous states (the paper's), or those up to the present one.",
         ),
     ] = None,
@@ -91,6 +91,9 @@ def learn(
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
     engine: Engine = EngineName.auto,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what time and memory it would take, and stop.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Learn rules from DATA and keep them in a model folder."""
@@ -114,7 +117,8 @@ def learn(
     split = load_split(data, configs[1].seed)
     if not as_json:
         say(_describe(split))
-    program = _learn(split, configs, engine.value, _device(device), out, resume, as_json)
+    training = _prepare(split, configs, engine.value, _device(device), as_json, dry_run)
+    program = _learn(training, out, resume, as_json)
     metrics = _judge(program, split, engine.value)
     program.save(out, metrics)
     _report(program, out, metrics, as_json)
@@ -140,15 +144,29 @@ def _describe(split: "Split") -> str:
     )
 
 
-def _learn(
-    split: "Split", configs: Any, engine: str, device: str, out: Path, resume: bool, quiet: bool
-) -> "Program":
+def _prepare(
+    split: "Split", configs: Any, engine: str, device: str, quiet: bool, dry_run: bool
+) -> "Training":
+    """Say what the run will take before it begins; a dry run ends there."""
+    from ..estimation import estimate
+    from ..program import prepare
+
+    training = prepare(split, *configs, engine=engine, device=device)
+    expected = estimate(training)
+    if dry_run:
+        print_json(vars(expected)) if quiet else console.print(str(expected))
+        raise typer.Exit
+    if not quiet:
+        say(str(expected))
+    return training
+
+
+def _learn(training: "Training", out: Path, resume: bool, quiet: bool) -> "Program":
     """Train with progress and a checkpoint after every epoch; Ctrl-C ends training with the best so far."""
     from ..formats import models
-    from ..program import finish, prepare
+    from ..program import finish
 
     models.make_folder(out)
-    training = prepare(split, *configs, engine=engine, device=device)
     if resume:
         models.resume(out, training)
     try:

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Sequence
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -75,29 +74,35 @@ def question_measures_table(parts: "dict[str, QuestionMeasures]") -> Table:
     return table
 
 
-def rules_table(rules: "Sequence[Rule]", marks: Sequence[str] = ()) -> Table:
-    """Return rules with their confidences, their counts where there are any, and perhaps marks."""
+def rules_table(rules: "Sequence[Rule]") -> Table:
+    """Return rules with their confidences, and their counts where there are any."""
     counted = any(rule.support is not None for rule in rules)
-    counts = ("support", "measured") if counted else ()
-    table = _table(numbers=("confidence", "share", *counts))
+    table = _table(numbers=("confidence", "share", *(("support", "measured") if counted else ())))
     table.add_column("rule")
-    if marks:
-        table.add_column("")
-    for rule, mark in zip_longest(rules, marks):
+    for rule in rules:
         numbers = [f"{rule.confidence:.3f}", f"{rule.normalized_confidence:.2f}"]
-        cells = [*numbers, *(_counts(rule) if counted else ()), escape(str(rule)), mark]
-        table.add_row(*cells[: len(table.columns)])
+        counts = [f"{rule.support:,}", _measured(rule)] if counted else []
+        table.add_row(*numbers, *counts, escape(str(rule)))
     return table
 
 
-def _counts(rule: "Rule") -> list[str]:
-    measured = "" if rule.measured_confidence is None else f"{rule.measured_confidence:.2f}"
-    return ["" if rule.support is None else f"{rule.support:,}", measured]
+def marked_rules_table(rules: "Sequence[Rule]", marks: Sequence[str]) -> Table:
+    """Return rules with their confidences and a mark each."""
+    table = _table(numbers=("confidence", "measured"))
+    table.add_column("")
+    table.add_column("rule")
+    for rule, mark in zip(rules, marks, strict=True):
+        table.add_row(f"{rule.confidence:.3f}", _measured(rule), mark, escape(str(rule)))
+    return table
+
+
+def _measured(rule: "Rule") -> str:
+    return "" if rule.measured_confidence is None else f"{rule.measured_confidence:.2f}"
 
 
 def _table(*words: str, numbers: Sequence[str]) -> Table:
     """Return an empty table without a frame, narrow enough for 80 columns."""
-    table = Table(*words, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table = Table(*words, box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     for name in numbers:
         table.add_column(name, justify="right")
     return table

@@ -109,7 +109,7 @@ def _film(
 
 
 def movie_questions(kb: KnowledgeBase, num_questions: int = 2000, seed: int = 0) -> list[WordQuestion]:
-    """Return questions with marks, answers and types; a type spells its chain: `~directed_by release_year`."""
+    """Return questions with marks, answers and types; a type is its chain, as `~directed_by has_genre`."""
     rng = Random(seed)
     links = _links(kb)
     templates = list(_templates())
@@ -124,7 +124,9 @@ def movie_questions(kb: KnowledgeBase, num_questions: int = 2000, seed: int = 0)
 
 def _templates() -> list[tuple[Body, str]]:
     """Return every chain with each of its wordings, {} where the entity goes."""
-    films = [((INVERSE_MARK + r,), text) for r, texts in FILMS_OF.items() for text in texts]
+    films: list[tuple[Body, str]] = [
+        ((INVERSE_MARK + r,), text) for r, texts in FILMS_OF.items() for text in texts
+    ]
     films += [((r, INVERSE_MARK + r), text) for r, texts in SAME.items() for text in texts]
     direct = [((r,), text) for r, texts in ASKED.items() for text in texts]
     which = [(body, which.format(clause)) for body, clause in films for which in WHICH]

@@ -34,7 +34,7 @@ class FrontierEngine:
 
     def __init__(self, operators: Operators, num_threads: int | None = None) -> None:
         self.operators = operators
-        self.num_threads = num_threads or len(os.sched_getaffinity(0))
+        self.num_threads = num_threads or _num_cores()
         self._pool = ThreadPoolExecutor(self.num_threads)
         self._run_starts = _run_starts(operators)
         self._graph = _graph(operators, self._run_starts)
@@ -88,7 +88,7 @@ class FrontierEngine:
     def share(
         self, task: Task, work: Callable[[Graph, Trail, int, int], Any], part: range | None = None
     ) -> list[Any]:
-        """Return what `work` gives for each chunk of walks (all, or a part), in order, done by all threads."""
+        """Return what `work` gives for each chunk of walks (or of a part), in order, done by all threads."""
         part = range(len(task.sources)) if part is None else part
         kind = task.operator.shape[2], task.operator.dtype
 
@@ -135,6 +135,13 @@ class FrontierEngine:
         return ends, entities[: ends[-1]].copy(), values[: ends[-1]].copy()
 
 
+def _num_cores() -> int:
+    """Return the cores this process may use; not every system tells that apart from all there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _run_starts(operators: Operators) -> Ids:
     """Return where each run begins: edges of the same source and operator stand together."""
     keys = operators.sources * operators.num_operators + operators.operators
@@ -171,24 +178,24 @@ class _PairScores(torch.autograd.Function):
         pairs = Pairs(*wanted, np.zeros(num_pairs), np.zeros(num_walks))
         scores, totals = np.zeros(num_pairs), np.zeros(num_walks)
         out = scores, totals, *_gradient_room(task, 1), 0, False
-        engine.share(task, lambda *chunk: score_pairs(*chunk, task, pairs, *out))
+        engine.share(task, partial(_score, task, pairs, out))
         return torch.from_numpy(scores).to(operator), torch.from_numpy(totals).to(operator)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, score_gradients: Tensor, total_gradients: Tensor) -> tuple[Tensor | None, ...]:
         """Return the gradients to both attentions, summed over walks in order."""
         task = ctx.task
         given = [each.double().contiguous().numpy() for each in (score_gradients, total_gradients)]
         pairs = Pairs(*ctx.wanted, *given)
-        unused = [np.zeros_like(each) for each in given]
+        unused = np.zeros_like(given[0]), np.zeros_like(given[1])
         sums = [torch.zeros(each.transpose(0, 1).shape, dtype=torch.float64) for each in ctx.saved_tensors]
         at_once = max(CHUNK, MOST_GRADIENT_BYTES // sum(each.nbytes for each in _gradient_room(task, 1)))
         for base in range(0, len(task.sources), at_once):
             part = range(base, min(base + at_once, len(task.sources)))
             room = _gradient_room(task, len(part))
             out = *unused, *room, base, True
-            ctx.engine.share(task, lambda *chunk, out=out: score_pairs(*chunk, task, pairs, *out), part)
+            ctx.engine.share(task, partial(_score, task, pairs, out), part)
             rows = torch.from_numpy(task.rows[part.start : part.stop])
             for total, gradients in zip(sums, room, strict=True):
                 total.index_add_(0, rows, torch.from_numpy(gradients))
@@ -199,6 +206,10 @@ class _PairScores(torch.autograd.Function):
             None,
             None,
         )
+
+
+def _score(task: Task, pairs: Pairs, out: Any, graph: Graph, trail: Trail, first: int, end: int) -> None:
+    score_pairs(graph, trail, first, end, task, pairs, *out)
 
 
 def _gradient_room(task: Task, num_walks: int) -> tuple[Doubles, Doubles]:

@@ -18,18 +18,19 @@ Flags = NDArray[np.bool_]
 #: Entities that share a flag saying that one of them has a score.
 BLOCK = 32
 
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kernel(function: F) -> F:
     """Return `function` compiled at its first call, kept on disk for the next, and free of the GIL."""
-    return cast(F, njit(nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)(function))
+    return cast(F, njit(**OPTIONS, cache=True)(function))
 
 
 def part(function: F) -> F:
     """Return `function` compiled for kernels to call, not for Python: that halves the time to compile."""
-    wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return cast(F, njit(nogil=True, error_model="numpy", **wrappers)(function))
+    return cast(F, njit(**OPTIONS | {"no_cpython_wrapper": True})(function))
 
 
 class Graph(NamedTuple):
@@ -248,7 +249,7 @@ def _hop_back(
     for i in range(trail.reached[t - 1]):
         entity = trail.touched[i]
         read = _read(trail.memories, b, t, entity)
-        # Attention of exactly 0 was not followed. Its gradient is lost, and softmax would have multiplied it by 0.
+        # Attention of exactly 0 was not followed: its gradient is lost, but softmax multiplies it by 0.
         if read == 0.0:
             continue
         gradient = 0.0
@@ -296,7 +297,8 @@ def _score_pair(
     c_grad[last] += gradient * brought
     if trail.seen[entity]:
         _read_back(trail, last, c, c_grad, entity, gradient)
-    return _read(trail.memories, c, last, entity) + c[last] * brought
+    score: float = _read(trail.memories, c, last, entity) + c[last] * brought
+    return score
 
 
 @part
@@ -332,7 +334,7 @@ def score_pairs(
     task: Task,
     pairs: Pairs,
     scores: Doubles,
-    totals: Doubles,
+    sums: Doubles,
     a_grads: Doubles,
     b_grads: Doubles,
     base: int,
@@ -342,7 +344,7 @@ def score_pairs(
 
     Gradients of a walk go to row `walk - base` of `a_grads` and `b_grads`; without, row 0 takes zeros.
     """
-    last = task.operator.shape[2]
+    last: int = task.operator.shape[2]
     for walk in range(first, end):
         hidden = task.hidden[task.hidden_offsets[walk] : task.hidden_offsets[walk + 1]]
         source, place = task.sources[walk], walk - base if differentiate else 0
@@ -356,7 +358,7 @@ def score_pairs(
             _walk(graph, trail, source, last - 1, a, b, task)
             _count_last_hop(graph, trail, last, a[last - 1], b[last - 1], task.may_return)
             scale = _scale(trail.totals[last], task.normalize)
-            totals[walk] += _score_totals(trail, last, b[last], b_grad[last], task.normalize, common)
+            sums[walk] += _score_totals(trail, last, b[last], b_grad[last], task.normalize, common)
             for pair in range(pairs.offsets[walk], pairs.offsets[walk + 1]):
                 entity, gradient = pairs.entities[pair], pairs.gradients[pair]
                 barred = entity == source and not task.may_return
