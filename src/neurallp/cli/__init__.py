@@ -10,6 +10,7 @@ import typer
 from .. import __version__
 from ..errors import NeuralLPError
 from .demo import demo
+from .experimenting import experiment
 from .inspecting import evaluate, rules
 from .learning import learn
 from .printing import console, show_error, show_warning
@@ -22,7 +23,7 @@ app = typer.Typer(
     # Plain help: it keeps names whole at 80 columns, and [brackets] as they are.
     rich_markup_mode=None,
 )
-for command in (demo, learn, rules, evaluate):
+for command in (demo, learn, rules, evaluate, experiment):
     app.command()(command)
 app.add_typer(qa, name="qa")
 

@@ -1,19 +1,18 @@
 """Answers to questions in words: the entities, the rule that was followed, and the facts behind them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import islice, pairwise
+from functools import cached_property
+from itertools import islice
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from ..engine import Engine, Operators, make_engine
 from ..errors import QuestionError, require_positive
 from ..knowledge import INVERSE_MARK, Ids, KnowledgeBase
 from ..reasoning import edges_out_of
-from ..rules import Body, Rule, atom, recover_best
+from ..rules import Body, Floats, Rule, atom, completion_bounds
+from ..training import one_torch_thread
 from .model import Phrase, QuestionModel
 from .questions import Reader, Reading
 
@@ -21,8 +20,8 @@ from .questions import Reader, Reading
 # Scores are shares of what is reached: where the right rule leads nowhere, leaks of others look like answers.
 LEAST_SHARE = 0.1
 
-#: Bodies of greatest alpha that are weighed against what the facts allow.
-MOST_BODIES = 20
+#: Bodies kept at each length while the likeliest are looked for.
+BEAM = 32
 
 TARGET = "answer"
 
@@ -136,6 +135,10 @@ class QuestionReasoner:
     def ask(self, text: str, k: int = 10) -> WordAnswers:
         """Return the answers above the threshold, at most `k`; raise where there is none to be had."""
         require_positive("k", k)
+        with one_torch_thread():
+            return self._ask(text, k)
+
+    def _ask(self, text: str, k: int) -> WordAnswers:
         readings = self.reader.readings(text)
         self._require_known_words(readings[0].phrase)
         # Only namesakes are tried in turn: an answer about something else in the text would be a guess.
@@ -145,51 +148,29 @@ class QuestionReasoner:
                 return self._describe(text, reading, readings, answers)
         raise QuestionError(self._no_answer(namesakes))
 
-    def rules(self, phrase: Phrase) -> list[Rule]:
-        """Return the rules that a phrase asks for: the surest, and those nearly as sure."""
-        return [
-            Rule(TARGET, tuple(map(self._name, body)), confidence, never_returns=not self._may_return)
-            for body, confidence in self._bodies(phrase)
-        ]
+    def rules(self, reading: Reading) -> list[Rule]:
+        """Return the rules that a question asks for: the surest, and those nearly as sure."""
+        return [self._rule(body, confidence) for body, confidence in self._bodies(reading)]
+
+    def _rule(self, body: Body, confidence: float) -> Rule:
+        names = tuple(map(self.model.relations.operator_name, body))
+        return Rule(TARGET, names, confidence, never_returns=not self._may_return)
 
     @property
     def _may_return(self) -> bool:
         return self.model.config.may_return
 
-    def _name(self, operator: int) -> str:
-        return self.model.relations.operator_name(operator)
-
-    @cached_property
-    def _bodies(self) -> "Callable[[Phrase], list[tuple[Body, float]]]":
-        """The bodies that a phrase asks for, each with its confidence; kept, since questions repeat."""
-        return lru_cache(maxsize=1024)(self._weigh)
-
     @torch.no_grad()
-    def _weigh(self, phrase: Phrase) -> list[tuple[Body, float]]:
-        # Memories are divided by their sums, so alpha may rest on a body that no facts can follow, such as
-        # directed_by twice: what dies on the way costs the rest nothing. So alpha counts as far as it lives.
-        attention = self.model.attend([phrase])
+    def _bodies(self, reading: Reading) -> list[tuple[Body, float]]:
+        attention = self.model.attend([reading.phrase])
         operator, memory = (each[:, 0].double().cpu().numpy() for each in attention.pair)
-        best = islice(((body, c) for body, c in recover_best(operator, memory) if body), MOST_BODIES)
-        weighed = [(body, c * self._survival(body)) for body, c in best]
-        total = sum(c for _, c in weighed) or 1.0
-        weighed = sorted(((body, c / total) for body, c in weighed), key=lambda each: -each[1])
-        return [(body, c) for body, c in weighed if c >= LEAST_SHARE * weighed[0][1]]
-
-    def _survival(self, body: Body) -> float:
-        """Return the chance that a walk can go on after each step, as far as pairs of steps tell."""
-        return float(np.prod([self._goes_on[pair] for pair in pairwise(body)]))
+        found = weigh_bodies(operator, memory, self.customs.of(reading.source), self.customs.onward)
+        return [(body, c) for body, c in found if c >= LEAST_SHARE * found[0][1]]
 
     @cached_property
-    def _goes_on(self) -> NDArray[np.float64]:
-        """For operators (k, l): the share of the edges of k whose target has an edge of l."""
-        edges, size = self.operators, self.operators.num_operators
-        has = np.zeros((edges.num_entities, size), dtype=bool)
-        has[edges.sources, edges.operators] = True
-        shares = np.zeros((size, size))
-        for k in np.unique(edges.operators):
-            shares[k] = has[edges.targets[edges.operators == k]].mean(axis=0)
-        return shares
+    def customs(self) -> "Customs":
+        """What usually can be done where."""
+        return Customs(self.operators)
 
     def _require_known_words(self, phrase: Phrase) -> None:
         if not any(word in self.model.vocabulary for word in phrase.words):
@@ -201,10 +182,11 @@ class QuestionReasoner:
 
     def _answers(self, reading: Reading, k: int) -> list[WordAnswer]:
         source, phrase = reading.source, reading.phrase
-        trails = [(body, c, self._follow(source, body)) for body, c in self._bodies(phrase)]
+        trails = [(body, c, self._follow(source, body)) for body, c in self._bodies(reading)]
         scores = self.model.scores(self.engine, np.array([source]), [phrase])
         entities, values = scores.row(0)
-        reached = np.isin(entities, np.concatenate([trail[-1][0] for _, _, trail in trails]))
+        ends = [trail[-1][0] for _, _, trail in trails]
+        reached = np.isin(entities, np.concatenate([np.zeros(0, dtype=np.int64), *ends]))
         entities, values = entities[reached], values[reached]
         order = np.argsort(-values, kind="stable")
         likely = (values > 0) & (values >= self.threshold * values.max(initial=0.0))
@@ -215,7 +197,7 @@ class QuestionReasoner:
         self, source: int, entity: int, score: float, trails: "list[tuple[Body, float, Trail]]"
     ) -> WordAnswer:
         body, confidence, trail = next(each for each in trails if entity in each[2][-1][0])
-        rule = Rule(TARGET, tuple(map(self._name, body)), confidence, never_returns=not self._may_return)
+        rule = self._rule(body, confidence)
         path = tuple(self.kb.entities[e] for e in self._trace(body, trail, entity))
         last, counts = trail[-1]
         num_paths = int(counts[np.searchsorted(last, entity)])
@@ -264,8 +246,68 @@ class QuestionReasoner:
 
     def _no_answer(self, readings: list[Reading]) -> str:
         names = " or ".join(repr(reading.mention.name) for reading in readings)
-        rule = self.rules(readings[0].phrase)[0]
-        return f"The knowledge base has no answer: no facts lead from {names} along {rule}."
+        rules = self.rules(readings[0])
+        along = f" along {rules[0]}" if rules else ""
+        return f"The knowledge base has no answer: no facts lead from {names}{along}."
+
+
+class Customs:
+    """Which operators usually follow one another, and which an entity of some kind usually has.
+
+    Memories are divided by their sums, so attention on what leads nowhere costs nothing and is not
+    unlearned: asked about an actor, it may rest on release_year. Alpha alone would take that for a rule.
+    But a film of which no language is told is one that could have a language: that is no answer, not no rule.
+    """
+
+    def __init__(self, operators: Operators) -> None:
+        self.operators = operators
+        size = operators.num_operators
+        self._has = np.zeros((operators.num_entities, size), dtype=bool)
+        self._has[operators.sources, operators.operators] = True
+        #: (k, l): the share of the edges of k whose target has an edge of l
+        self.onward = np.zeros((size, size))
+        #: (k, l): the share of the entities with an edge of k that have one of l
+        self.beside = np.zeros((size, size))
+        for k in np.unique(operators.operators):
+            self.onward[k] = self._has[operators.targets[operators.operators == k]].mean(axis=0)
+            self.beside[k] = self._has[self._has[:, k]].mean(axis=0)
+
+    def of(self, entity: int) -> Floats:
+        """Return for each operator how usual it is for an entity that has what this one has."""
+        likely: Floats = self.beside[self._has[entity]].max(axis=0, initial=0.0)
+        return likely
+
+
+def weigh_bodies(operator: Floats, memory: Floats, first: Floats, onward: Floats) -> list[tuple[Body, float]]:
+    """Return the likeliest bodies: alpha times how usual each step is, as shares of all that are found.
+
+    A beam search over bodies, otherwise as `rules.recover_best`.
+    """
+    finish, bound = memory[:, -1], completion_bounds(operator, memory)
+    bodies: list[Body] = [()]
+    reach = np.zeros((1, *finish.shape))
+    reach[:, :, 0] = 1.0
+    usual = first[None]
+    found: list[tuple[Body, float]] = []
+    for _ in range(operator.shape[1]):
+        arriving = np.einsum("nrs,rts->nrt", reach, memory[:, :-1])
+        children = np.zeros((len(bodies), operator.shape[2], *finish.shape))
+        children[..., 1:] = np.einsum("nrt,rtk,nk->nkrt", arriving, operator, usual)
+        values, bounds = (np.einsum("nkrs,rs->nk", children, each) for each in (finish, bound))
+        found += [((*bodies[n], k), values[n, k]) for n, k in _largest(values)]
+        kept = _largest(bounds)
+        bodies = [(*bodies[n], k) for n, k in kept]
+        reach = np.stack([children[n, k] for n, k in kept]) if kept else reach[:0]
+        usual = onward[[k for _, k in kept]]
+    total = sum(value for _, value in found)
+    return sorted(((body, float(value / total)) for body, value in found), key=lambda each: -each[1])
+
+
+def _largest(values: Floats) -> list[tuple[int, int]]:
+    """Return the places of the largest values above 0, as many as the beam is wide."""
+    flat = np.argsort(-values, axis=None, kind="stable")[:BEAM]
+    rows, columns = np.unravel_index(flat[values.reshape(-1)[flat] > 0], values.shape)
+    return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
 Trail = list[tuple[Ids, Ids]]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engine import Engine
+from ..training import one_torch_thread
 from .model import QuestionModel
 from .questions import Lessons
 
@@ -127,7 +128,8 @@ class QuestionMeasures:
 
 def judge(model: QuestionModel, engine: Engine, lessons: Lessons, num_unread: int = 0) -> Verdicts:
     """Return how right the model's answers are; questions that could not be read come last, all wrong."""
-    return Verdicts.of([*_verdicts(model, engine, lessons), *[Verdict()] * num_unread])
+    with one_torch_thread():
+        return Verdicts.of([*_verdicts(model, engine, lessons), *[Verdict()] * num_unread])
 
 
 def _verdicts(model: QuestionModel, engine: Engine, lessons: Lessons) -> Iterator[Verdict]:
