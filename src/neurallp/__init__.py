@@ -4,12 +4,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .errors import ConfigError, DataError, FormatError, ModelError, NeuralLPError, UnknownNameError
+    from .errors import (
+        ConfigError,
+        DataError,
+        FormatError,
+        ModelError,
+        NeuralLPError,
+        QuestionError,
+        UnknownNameError,
+    )
     from .evaluation import Evaluation, evaluate
+    from .formats.questions import load_questions
     from .formats.triples import load
     from .knowledge import KnowledgeBase, Split
+    from .language.answering import WordAnswer, WordAnswers
+    from .language.questions import WordQuestion
     from .model import ModelConfig, NeuralLP
     from .program import Program, learn, load_model
+    from .questioning import QuestionProgram, learn_questions, load_question_model
     from .reasoning import Answer, Proof, Reasoner
     from .rules import Rule, RuleSet
     from .training import TrainingConfig
@@ -29,25 +41,45 @@ __all__ = [
     "NeuralLPError",
     "Program",
     "Proof",
+    "QuestionError",
+    "QuestionProgram",
     "Reasoner",
     "Rule",
     "RuleSet",
     "Split",
     "TrainingConfig",
     "UnknownNameError",
+    "WordAnswer",
+    "WordAnswers",
+    "WordQuestion",
     "evaluate",
     "learn",
+    "learn_questions",
     "load",
     "load_model",
+    "load_question_model",
+    "load_questions",
 ]
 
 _HOMES = {
-    "errors": ("ConfigError", "DataError", "FormatError", "ModelError", "NeuralLPError", "UnknownNameError"),
+    "errors": (
+        "ConfigError",
+        "DataError",
+        "FormatError",
+        "ModelError",
+        "NeuralLPError",
+        "QuestionError",
+        "UnknownNameError",
+    ),
     "evaluation": ("Evaluation", "evaluate"),
     "formats.triples": ("load",),
     "knowledge": ("KnowledgeBase", "Split"),
     "model": ("ModelConfig", "NeuralLP"),
+    "formats.questions": ("load_questions",),
+    "language.answering": ("WordAnswer", "WordAnswers"),
+    "language.questions": ("WordQuestion",),
     "program": ("Program", "learn", "load_model"),
+    "questioning": ("QuestionProgram", "learn_questions", "load_question_model"),
     "reasoning": ("Answer", "Proof", "Reasoner"),
     "rules": ("Rule", "RuleSet"),
     "training": ("TrainingConfig",),

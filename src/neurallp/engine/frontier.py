@@ -84,6 +84,7 @@ class FrontierEngine:
             operator,
             memory,
             normalize,
+            walks.may_return,
         )
 
     def share(
@@ -131,6 +132,7 @@ class FrontierEngine:
             counts=np.zeros(self.operators.num_operators),
             final=np.zeros(size, dtype),
             blocks=np.zeros(-(-size // BLOCK), bool),
+            returning=np.zeros(len(graph.runs), bool),
         )
         return graph, trail
 

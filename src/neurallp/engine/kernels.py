@@ -53,6 +53,7 @@ class Trail(NamedTuple):
     counts: Doubles  # (operator,) what the last hop reads, times the edges there are
     final: Floats  # (entity,) scores, added over ranks
     blocks: Flags  # (block,) whether a block of `final` holds any
+    returning: Flags  # (run,) whether one of its edges leads back to the source
 
 
 class Task(NamedTuple):
@@ -65,6 +66,7 @@ class Task(NamedTuple):
     operator: Floats  # (rank, row, step, operator)
     memory: Floats  # (rank, row, step + 1, slot)
     normalize: bool
+    may_return: bool
 
 
 class Pairs(NamedTuple):
@@ -138,9 +140,7 @@ def _hop(graph: Graph, trail: Trail, t: int, a: Floats, b: Floats) -> None:
 
 
 @part
-def _walk(
-    graph: Graph, trail: Trail, source: int, num_hops: int, a: Floats, b: Floats, normalize: bool
-) -> None:
+def _walk(graph: Graph, trail: Trail, source: int, num_hops: int, a: Floats, b: Floats, task: Task) -> None:
     """Leave u_0 … u_{num_hops} of one walk and rank in the trail (eqs. 6 and 7)."""
     trail.memories[0, source] = 1.0
     trail.seen[source] = True
@@ -149,17 +149,31 @@ def _walk(
     trail.totals[0] = 1.0
     for t in range(1, num_hops + 1):
         _hop(graph, trail, t, a[t - 1], b[t - 1])
+        if not task.may_return:
+            trail.memories[t, source] = 0.0
         total = 0.0
         for i in range(trail.reached[t]):
             total += trail.memories[t, trail.touched[i]]
-        scale = _scale(total, normalize)
+        scale = _scale(total, task.normalize)
         for i in range(trail.reached[t]):
             trail.memories[t, trail.touched[i]] *= scale
         trail.totals[t] = total
 
 
 @part
-def _count_last_hop(graph: Graph, trail: Trail, last: int, a: Floats, b: Floats) -> None:
+def _flag_returns(graph: Graph, trail: Trail, source: int, num_operators: int, flag: bool) -> None:
+    """Set the flag of every run that leads back to the source: the inverses of its own edges."""
+    for run in range(graph.offsets[source], graph.offsets[source + 1]):
+        inverse = (graph.runs[run, 0] + num_operators // 2) % num_operators
+        for edge in range(graph.runs[run, 1], graph.runs[run, 2]):
+            entity = graph.targets[edge]
+            for back in range(graph.offsets[entity], graph.offsets[entity + 1]):
+                if graph.runs[back, 0] == inverse:
+                    trail.returning[back] = flag
+
+
+@part
+def _count_last_hop(graph: Graph, trail: Trail, last: int, a: Floats, b: Floats, may_return: bool) -> None:
     """Leave what the last hop reads and its sum, from edges counted instead of followed."""
     trail.counts[:] = 0.0
     total = 0.0
@@ -170,6 +184,8 @@ def _count_last_hop(graph: Graph, trail: Trail, last: int, a: Floats, b: Floats)
         for run in range(graph.offsets[entity], graph.offsets[entity + 1]):
             operator = graph.runs[run, 0]
             count = np.int32(graph.runs[run, 2] - graph.runs[run, 1])
+            if not may_return and trail.returning[run]:
+                count -= 1
             outflow += a[operator] * count
             trail.counts[operator] += read * count
         trail.memories[last, entity] = read
@@ -273,10 +289,11 @@ def _score_pair(
     a_grad: Doubles,
     c_grad: Doubles,
     scale: float,
+    barred: bool,
 ) -> float:
     """Return one rank's score of an entity; the gradient to it is left where it first arrives."""
     last = len(c) - 1
-    brought = scale * _inflow(graph, trail, last, a, a_grad, entity, gradient)
+    brought = 0.0 if barred else scale * _inflow(graph, trail, last, a, a_grad, entity, gradient)
     c_grad[last] += gradient * brought
     if trail.seen[entity]:
         _read_back(trail, last, c, c_grad, entity, gradient)
@@ -330,18 +347,21 @@ def score_pairs(
     last: int = task.operator.shape[2]
     for walk in range(first, end):
         hidden = task.hidden[task.hidden_offsets[walk] : task.hidden_offsets[walk + 1]]
-        place = walk - base if differentiate else 0
+        source, place = task.sources[walk], walk - base if differentiate else 0
         common = pairs.total_gradients[walk]
         _hide(graph, hidden)
+        if not task.may_return:
+            _flag_returns(graph, trail, source, task.operator.shape[3], True)
         for rank in range(len(task.operator)):
             a, b = task.operator[rank, task.rows[walk]], task.memory[rank, task.rows[walk]]
             a_grad, b_grad = a_grads[place, rank], b_grads[place, rank]
-            _walk(graph, trail, task.sources[walk], last - 1, a, b, task.normalize)
-            _count_last_hop(graph, trail, last, a[last - 1], b[last - 1])
+            _walk(graph, trail, source, last - 1, a, b, task)
+            _count_last_hop(graph, trail, last, a[last - 1], b[last - 1], task.may_return)
             scale = _scale(trail.totals[last], task.normalize)
             sums[walk] += _score_totals(trail, last, b[last], b_grad[last], task.normalize, common)
             for pair in range(pairs.offsets[walk], pairs.offsets[walk + 1]):
                 entity, gradient = pairs.entities[pair], pairs.gradients[pair]
+                barred = entity == source and not task.may_return
                 scores[pair] += _score_pair(
                     graph,
                     trail,
@@ -352,6 +372,7 @@ def score_pairs(
                     a_grad[last - 1],
                     b_grad[last],
                     scale,
+                    barred,
                 )
             if differentiate:
                 # Dividing by the sum takes away what all entities have in common.
@@ -368,8 +389,12 @@ def score_pairs(
                 )
                 for t in range(last - 1, 0, -1):
                     _scale_back(trail, t, task.normalize, common * b[last, t])
+                    if not task.may_return:
+                        trail.adjoints[t, source] = 0.0
                     _hop_back(graph, trail, t, a[t - 1], b[t - 1], a_grad[t - 1], b_grad[t - 1])
             _clear(trail, last - 1)
+        if not task.may_return:
+            _flag_returns(graph, trail, source, task.operator.shape[3], False)
         _show(graph, hidden)
 
 
@@ -410,7 +435,7 @@ def score_all(
         _hide(graph, hidden)
         for rank in range(len(task.operator)):
             a, b = task.operator[rank, task.rows[walk]], task.memory[rank, task.rows[walk]]
-            _walk(graph, trail, task.sources[walk], last, a, b, task.normalize)
+            _walk(graph, trail, task.sources[walk], last, a, b, task)
             _collect(trail, last, b[last])
             _clear(trail, last)
         _show(graph, hidden)
