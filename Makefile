@@ -2,19 +2,30 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: setup demo test lint format check bench clean
+.PHONY: setup system demo test lint format check bench clean
 
-setup: $(STAMP)
+setup: $(VENV)/.developed
 
-# Made anew only when what is to be installed changes; the stamp is written last, so a broken set-up is repeated.
-$(STAMP): pyproject.toml constraints.txt
+# Made anew only when what is to be installed changes; a stamp is written last, so a broken set-up is repeated.
+$(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(INSTALL) .
 	touch $@
 
-demo: setup
+$(VENV)/.developed: $(VENV)/.installed
+	$(INSTALL) '.[dev]'
+	touch $@
+
+# What some tests run besides Python; without it they are skipped.
+system:
+	@if command -v swipl >/dev/null; then echo "SWI-Prolog is there."; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends swi-prolog-nox; \
+	else echo "SWI-Prolog is not there, and only root can install it (apt-get install swi-prolog-nox)."; fi
+
+demo: $(VENV)/.installed
 	$(BIN)/neurallp demo
 
 test: setup

@@ -25,7 +25,8 @@ def main() -> None:
     parser.add_argument("--preset", default="paper")
     parser.add_argument("--engine", default="frontier")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--batch-size", type=int)
+    parser.add_argument("--batch-size", type=int, default=128, help="questions; the authors' 64 triples")
+    parser.add_argument("--hiding", help="fact, batch or train")
     parser.add_argument("--facts", help="relation or unlinked")
     parser.add_argument("--sample", type=int, default=5, help="batches timed with the reference")
     parser.add_argument("--only-fast", action="store_true")
@@ -33,15 +34,23 @@ def main() -> None:
     args = parser.parse_args()
 
     split = load_split(data_folder(args.data, "wn18"))
-    configs = configure(args.preset, num_steps=args.steps, batch_size=args.batch_size, facts_apart=args.facts)
-    fast = time_epoch(prepare(split, *configs, engine=args.engine, device=args.device))
+    configs = configure(
+        args.preset,
+        num_steps=args.steps,
+        batch_size=args.batch_size,
+        facts_apart=args.facts,
+        hiding=args.hiding,
+    )
+    training = prepare(split, *configs, engine=args.engine, device=args.device)
+    num_asked = len(training.lesson.asked)
+    fast = time_epoch(training)
     rows = [{"engine": args.engine, **fast, "batches_timed": fast["batches"]}]
     summary = {f"{args.engine}_seconds": fast["seconds"]}
     if not args.only_fast:
         slow = time_sample(prepare(split, *configs, engine="reference", device=args.device), args.sample)
         rows.append({"engine": "reference", **slow})
         summary |= {"reference_seconds": slow["seconds"], "ratio": slow["seconds"] / fast["seconds"]}
-    report(rows, args.json, **summary, data=split.__repr__(), steps=args.steps)
+    report(rows, args.json, **summary, data=repr(split), steps=args.steps, questions=2 * num_asked)
 
 
 def time_epoch(training: Training) -> dict[str, float]:

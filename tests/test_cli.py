@@ -531,3 +531,33 @@ def test_demo_reads_like_a_story(run):
     story = ["A made-up family: 80 people", "Rules it found", "true", "Who is ", " because ", "How often"]
     places = [out.index(words) for words in story]
     assert places == sorted(places)
+
+
+# ask, explain
+
+
+def test_ask_ranks_answers_and_marks_what_is_known(run, model, data):
+    source = family_triples(num_people=40, num_generations=3)[0][0]
+    code, out, _ = run("ask", model, data, "--head", source, "--relation", "father", "-k", 3)
+    assert code == 0
+    assert "rank" in out
+    code, out, _ = run("ask", model, data, "--head", source, "--relation", "father", "-k", 3, "--json")
+    answers = json.loads(out)
+    assert 0 < len(answers) <= 3
+    assert [answer["score"] for answer in answers] == sorted((a["score"] for a in answers), reverse=True)
+
+
+def test_explain_says_because_and_its_parts_add_up(run, model, data):
+    head, relation, tail = family_triples(num_people=40, num_generations=3)[0]
+    code, out, _ = run("explain", model, data, head, relation, tail)
+    assert code == 0
+    assert f"{relation}({head}, {tail}) because" in out
+    _, out, _ = run("explain", model, data, head, relation, tail, "-k", 1000, "--json")
+    proof = json.loads(out)
+    assert sum(part["amount"] for part in proof["parts"]) == pytest.approx(proof["score"], rel=1e-5)
+
+
+def test_a_question_about_nobody_is_told_with_the_nearest_name(refuse, model, data):
+    source = family_triples(num_people=40, num_generations=3)[0][0]
+    assert "Did you mean" in refuse("ask", model, data, "--head", source + "x", "--relation", "father")
+    assert "head or the tail" in refuse("ask", model, data, "--relation", "father")

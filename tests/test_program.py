@@ -184,7 +184,7 @@ def test_optimistic_and_pessimistic_are_the_bounds(program, split):
 
 
 def test_an_unknown_or_empty_part_is_refused(program, split):
-    with pytest.raises(ConfigError, match="part must be one of train, valid, test, got 'tset'"):
+    with pytest.raises(ConfigError, match="part must be one of valid, test, got 'tset'"):
         program.evaluate(split, "tset")
     none = np.empty((0, 3), dtype=np.int64)
     empty = Split(split.entities, split.relations, none, split.train, none, none)

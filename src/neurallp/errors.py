@@ -10,7 +10,8 @@ NeuralLPError                 anything this package raises on purpose
 """
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,9 +68,21 @@ def require_positive(name: str, value: int) -> None:
 
 
 def require_choice(name: str, value: str, choices: "Sequence[str]") -> None:
-    """Raise unless `value` is one of `choices`."""
+    """Raise unless `value` is one of `choices`, with the nearest of them."""
     if value not in choices:
-        raise ConfigError(f"{name} must be one of {', '.join(choices)}, got {value!r}.")
+        near = get_close_matches(value, choices, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"{name} must be one of {', '.join(choices)}, got {value!r}.{hint}")
+
+
+def import_extra(module: str, extra: str) -> Any:
+    """Return a module that not every user needs, or raise with the command that installs it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ConfigError(
+            f"This needs {module}, which is not there: pip install 'neurallp[{extra}]'"
+        ) from error
 
 
 class ModelError(NeuralLPError):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .errors import ConfigError, DataError, UnknownNameError
 
 Ids = NDArray[np.int64]  # triples are (n, 3): head, relation, tail
+Triple = tuple[str, str, str]  # the same by name
 
 INVERSE_MARK = "~"
 
@@ -183,6 +184,11 @@ class KnowledgeBase:
             f"KnowledgeBase({len(self.entities):,} entities, {len(self.relations):,} relations, "
             f"{len(self.facts):,} facts)"
         )
+
+    def named_facts(self) -> Iterator[Triple]:
+        """Yield the facts by name, in order."""
+        entities, relations = self.entities.names, self.relations.names
+        return ((entities[h], relations[r], entities[t]) for h, r, t in self.facts.tolist())
 
     def with_relations(self, relations: Relations) -> "KnowledgeBase":
         """Return the same facts under another numbering; facts of other relations are left out."""

@@ -16,10 +16,10 @@ from .formats.triples import DataWarning
 from .knowledge import KnowledgeBase, KnownAnswers, Questions, Split, ask_both_ways, split_triples
 from .model import ModelConfig, ModelScorer, NeuralLP
 from .reasoning import Answer, Proof, Reasoner, require_relations
-from .rules import RuleFilter, RuleSet, measure, recover_rules
+from .rules import RuleFilter, RuleSet, recover_rules
 from .training import Epoch, Training, TrainingConfig
 
-Part = Literal["train", "valid", "test"]
+Part = Literal["valid", "test"]  # train is walked on: ranking it would find each fact by itself
 
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -69,7 +69,8 @@ class Program:
     ) -> RuleSet:
         """Return the best rules of a query (`uncle`, or `~uncle` asked from the other end), or of all.
 
-        Support is counted on `kb`, or on the knowledge base learned from; without either it is not.
+        Support is counted on `kb`, or on the knowledge base learned from, and rules that predict nothing
+        there are left out; a loaded program without `kb` counts nothing.
         """
         relations = self.model.relations
         require_positive("limit", limit)
@@ -77,12 +78,10 @@ class Program:
             relations.id(name)
         queries = range(relations.num_operators) if query is None else [relations.operator_id(query)]
         wanted = RuleFilter(min_confidence, max_length, allow, deny)
-        rules = recover_rules(self.model, queries, wanted, limit=limit)
         facts = kb or self.kb
-        if facts is None:
-            return rules
-        require_relations(facts, self.model)
-        return measure(rules, facts.with_relations(relations))
+        if facts is not None:
+            require_relations(facts, self.model)
+        return recover_rules(self.model, queries, wanted, limit=limit, kb=facts)
 
     def evaluate(self, split: Split, part: Part = "test", *, engine: str = "auto") -> Evaluation:
         """Return filtered realistic ranks of a part of `split`, walking on its facts and train."""

@@ -11,9 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .engine import Operators
-from .engine.counting import count_predictions
-from .knowledge import INVERSE_MARK, KnowledgeBase, Relations
+from .engine.counting import count_predictions, list_pairs
+from .knowledge import INVERSE_MARK, Ids, KnowledgeBase, Relations
 from .model import NeuralLP
+
+#: Rules of one query looked at before giving up on finding more that are wanted.
+MOST_EXAMINED = 10_000
 
 Floats = NDArray[np.float64]
 Body = tuple[int, ...]
@@ -48,16 +51,19 @@ class Rule:
         """Whether the rule only says that a fact implies itself."""
         return self.body == (self.target,)
 
+    @property
+    def variables(self) -> list[str]:
+        """The variables along the body: X, those between, Y."""
+        return ["X", *_variable_names(len(self.body) - 1), "Y"]
+
     def as_dict(self) -> dict[str, object]:
         """Return the rule as one JSON object, its text included."""
         return {**vars(self), "measured_confidence": self.measured_confidence, "rule": str(self)}
 
     def __str__(self) -> str:
-        inner = _variable_names(len(self.body) - 1)
-        variables = ["X", *inner, "Y"]
-        links = zip(self.body, variables, variables[1:], strict=False)
+        links = zip(self.body, self.variables, self.variables[1:], strict=False)
         atoms = [atom(*link) for link in links] or ["X = Y"]
-        apart = variables[1:] if self.never_returns else ["Y"] * self.distinct_ends
+        apart = self.variables[1:] if self.never_returns else ["Y"] * self.distinct_ends
         atoms += [f"X != {variable}" for variable in apart]
         return f"{atom(self.target, 'X', 'Y')} <= {', '.join(atoms)}"
 
@@ -212,29 +218,53 @@ def completion_bounds(operator: Floats, memory: Floats) -> Floats:
     return bound
 
 
-def recover_rules(model: NeuralLP, queries: Iterable[int], wanted: RuleFilter, *, limit: int = 10) -> RuleSet:
-    """Return the `limit` best rules of each query among those that `wanted` keeps."""
+def recover_rules(
+    model: NeuralLP,
+    queries: Iterable[int],
+    wanted: RuleFilter,
+    *,
+    limit: int = 10,
+    kb: KnowledgeBase | None = None,
+) -> RuleSet:
+    """Return the `limit` best rules of each query among those that `wanted` keeps.
+
+    With `kb` they are measured, and those that predict nothing there are left out: memories are divided
+    by their sum, so attention spent on a body that never fires costs the model nothing.
+    """
+    operators = None if kb is None else Operators.of(kb.with_relations(model.relations))
     return RuleSet(
         rule
         for query in queries
-        for rule in islice(filter(wanted.keeps, _recover_query(model, query, wanted.min_confidence)), limit)
+        for rule in islice(
+            filter(wanted.keeps, _recover_query(model, query, wanted.min_confidence, operators)), limit
+        )
     )
 
 
-def _recover_query(model: NeuralLP, query: int, min_confidence: float) -> Iterator[Rule]:
-    attention = model.attend(np.array([query]))
-    operator, memory = (each[:, 0].detach().double().cpu().numpy() for each in attention.pair)
+def _recover_query(
+    model: NeuralLP, query: int, min_confidence: float, operators: Operators | None
+) -> Iterator[Rule]:
+    """Yield the rules of one query until their confidence falls below a share of the largest."""
+    largest = 0.0
+    for rule in _spell_out(model, query):
+        if rule.confidence < min_confidence * largest:
+            return
+        found = rule if operators is None else _measured(rule, operators, model.relations)
+        if found.num_predictions != 0:
+            largest = largest or found.confidence
+            yield replace(found, normalized_confidence=found.confidence / largest)
+
+
+def _spell_out(model: NeuralLP, query: int) -> Iterator[Rule]:
+    """Yield the rules that the attention of one query stands for, most confident first."""
+    operator, memory = (
+        each[:, 0].detach().double().cpu().numpy() for each in model.attend(np.array([query])).pair
+    )
     excludes = bool(model.excludes_source(np.array([query]))[0])
     name = model.relations.operator_name
-    largest = 0.0
-    for body, confidence in recover_best(operator, memory):
-        if excludes and not body:
-            continue  # where the source is no answer, the empty body says nothing
-        largest = largest or confidence
-        if confidence < min_confidence * largest:
-            return
-        names = tuple(map(name, body))
-        yield Rule(name(query), names, confidence, confidence / largest, distinct_ends=excludes)
+    for body, confidence in islice(recover_best(operator, memory), MOST_EXAMINED):
+        if body or not excludes:  # where the source is no answer, the empty body says nothing
+            yield Rule(name(query), tuple(map(name, body)), confidence, distinct_ends=excludes)
 
 
 def measure(rules: Iterable[Rule], kb: KnowledgeBase) -> RuleSet:
@@ -248,3 +278,15 @@ def _measured(rule: Rule, operators: Operators, relations: Relations) -> Rule:
     target = relations.operator_id(rule.target)
     predictions, support = count_predictions(operators, body, target, rule.distinct_ends)
     return replace(rule, support=support, num_predictions=predictions)
+
+
+def derive(rule: Rule, kb: KnowledgeBase, operators: Operators | None = None) -> Ids:
+    """Return the distinct (head, tail) of the target's relation that a rule concludes; (pair, 2), sorted.
+
+    Give the operators of `kb` to derive many rules without making them anew.
+    """
+    body = [kb.relations.operator_id(name) for name in rule.body]
+    pairs = list_pairs(operators or Operators.of(kb), body, rule.distinct_ends)
+    if rule.target.startswith(INVERSE_MARK):
+        pairs = pairs[np.lexsort(pairs.T)][:, ::-1]
+    return pairs

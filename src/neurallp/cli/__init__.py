@@ -9,7 +9,9 @@ import typer
 
 from .. import __version__
 from ..errors import NeuralLPError
+from .asking import ask, explain
 from .demo import demo
+from .exchanging import convert, export, import_rules
 from .experimenting import experiment
 from .inspecting import evaluate, rules
 from .learning import learn
@@ -23,8 +25,9 @@ app = typer.Typer(
     # Plain help: it keeps names whole at 80 columns, and [brackets] as they are.
     rich_markup_mode=None,
 )
-for command in (demo, learn, rules, evaluate, experiment):
+for command in (demo, learn, rules, ask, explain, evaluate, export, convert, experiment):
     app.command()(command)
+app.command("import")(import_rules)
 app.add_typer(qa, name="qa")
 
 

@@ -29,7 +29,6 @@ class EngineName(StrEnum):
 class PartName(StrEnum):
     """A part of a split."""
 
-    train = "train"
     valid = "valid"
     test = "test"
 

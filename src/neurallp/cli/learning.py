@@ -219,7 +219,8 @@ def _report(program: "Program", out: Path, metrics: dict[str, Any], as_json: boo
         print_json({"model": str(out), "epochs": len(program.history), "best_epoch": best, **metrics})
         return
     if metrics:
-        console.print(measures_table(metrics), end="\n\n")
+        console.print(measures_table(metrics))
+        console.print()
     seconds = sum(epoch.seconds for epoch in program.history)
     console.print(f"Best of {len(program.history)} epochs, in {seconds:.1f} s: number {best}.")
     console.print(f"Model in {escape(str(out))}. Next: neurallp rules {escape(str(out))}", soft_wrap=True)

@@ -13,6 +13,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from ..evaluation import Evaluation
     from ..language.judging import QuestionMeasures
+    from ..reasoning import Answer
     from ..rules import Rule
 
 # Names come from users: `:dog:` stays as it is, and nothing in a name is coloured.
@@ -52,6 +53,15 @@ def measures_table(parts: dict[str, Any]) -> Table:
             numbers = [f"{values[name]:.3f}" for name in ("mrr", "hits@1", "hits@3", "hits@10")]
             count = f"{measures['queries']:,}" if headline else ""
             table.add_row(part if headline else "", kind, *numbers, f"{values['mean_rank']:,.1f}", count)
+    return table
+
+
+def answers_table(answers: "Sequence[Answer]") -> Table:
+    """Return answers with score and rank; what the facts say already is marked."""
+    table = _table("answer", "", numbers=("rank", "score"))
+    for answer in answers:
+        mark = "known" if answer.is_known else ""
+        table.add_row(escape(answer.entity), mark, f"{answer.rank:g}", f"{answer.score:.4g}")
     return table
 
 

@@ -1,4 +1,6 @@
-"""Counts what a rule body predicts: distinct (source, answer) pairs, and those that are facts."""
+"""What a rule body predicts: its distinct (source, answer) pairs, counted or listed."""
+
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -15,3 +17,24 @@ def count_predictions(operators: Operators, body: Ids, target: int, distinct_end
         operators.offsets, operators.operators, operators.targets, body, target, distinct_ends, seen
     )
     return int(predictions), int(support)
+
+
+def list_pairs(operators: Operators, body: Iterable[int], distinct_ends: bool) -> Ids:
+    """Return the distinct (source, answer) pairs that `body` leads to; (pair, 2), sorted."""
+    num_entities = operators.num_entities
+    keys = np.arange(num_entities) * (num_entities + 1)  # source * num_entities + where it leads so far
+    for operator in body:
+        edges = operators.operators == operator
+        keys = _follow(keys, operators.sources[edges], operators.targets[edges], num_entities)
+    pairs = np.stack(np.divmod(keys, num_entities), axis=1)
+    return pairs[pairs[:, 0] != pairs[:, 1]] if distinct_ends else pairs
+
+
+def _follow(keys: Ids, sources: Ids, targets: Ids, num_entities: int) -> Ids:
+    """Return where pairs lead by edges that are sorted by source: a join, then distinct."""
+    starts, ends = np.divmod(keys, num_entities)
+    first = np.searchsorted(sources, ends, side="left")
+    count = np.searchsorted(sources, ends, side="right") - first
+    within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    reached = targets[np.repeat(first, count) + within]
+    return np.unique(np.repeat(starts, count) * num_entities + reached)

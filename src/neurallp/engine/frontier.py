@@ -19,7 +19,7 @@ from .operators import Operators
 from .walks import Scores, Walks
 
 # Walks that a thread takes at a time: few, because one walk from a hub can cost as much as a thousand others.
-CHUNK = 16
+CHUNK = 32
 
 # Gradients are kept walk by walk, so that their sum does not depend on the threads; this bounds them.
 MOST_GRADIENT_BYTES = 1 << 28
@@ -36,8 +36,11 @@ class FrontierEngine:
         self.operators = operators
         self.num_threads = num_threads or _num_cores()
         self._pool = ThreadPoolExecutor(self.num_threads)
-        self._run_starts = _run_starts(operators)
-        self._graph = _graph(operators, self._run_starts)
+        starts = _run_starts(operators)
+        self._graph = _graph(operators, starts)
+        self._edge_runs = np.repeat(
+            np.arange(len(starts), dtype=np.uint32), np.diff(starts, append=operators.num_edges)
+        )
         self._spare: defaultdict[tuple[int, Any], list[tuple[Graph, Trail]]] = defaultdict(list)
 
     def pair_scores(
@@ -71,14 +74,13 @@ class FrontierEngine:
         return self.num_threads * (graph + scratch) + min(gradients, MOST_GRADIENT_BYTES)
 
     def _task(self, attention: Attention, walks: Walks, normalize: bool) -> Task:
-        edges = walks.hidden_edges[np.lexsort((walks.hidden_edges, walks.hidden_rows))]
-        runs = np.searchsorted(self._run_starts, edges, side="right") - 1
+        edges = walks.hidden_edges
         operator, memory = (each.detach().contiguous().numpy() for each in attention.pair)
         return Task(
             walks.sources.astype(np.uint32),
             np.ascontiguousarray(walks.rows),
             np.ascontiguousarray(walks.hidden_offsets),
-            np.stack([runs, edges], axis=1).astype(np.uint32),
+            np.stack([self._edge_runs[edges], edges], axis=1, dtype=np.uint32, casting="unsafe"),
             operator,
             memory,
             normalize,
@@ -91,20 +93,30 @@ class FrontierEngine:
         """Return what `work` gives for each chunk of walks (or of a part), in order, done by all threads."""
         part = range(len(task.sources)) if part is None else part
         kind = task.operator.shape[2], task.operator.dtype
+        chunks = part[::CHUNK]
+        # Threads need no lock: taking the next of a range, popping and appending are atomic.
+        waiting, results = iter(chunks), {}
 
-        def do(first: int) -> Any:
-            # Popping and appending are atomic, so threads need no lock to take scratch and give it back.
-            try:
-                scratch = self._spare[kind].pop()
-            except IndexError:
-                scratch = self._scratch(*kind)
-            result = work(*scratch, first, min(first + CHUNK, part.stop))
+        def take_chunks() -> None:
+            scratch = self._take_scratch(*kind)
+            for first in waiting:
+                results[first] = work(*scratch, first, min(first + CHUNK, part.stop))
             self._spare[kind].append(scratch)
-            return result
 
-        starts = part[::CHUNK]
-        alone = self.num_threads == 1 or len(starts) == 1
-        return list(map(do, starts) if alone else self._pool.map(do, starts))
+        helpers = [self._pool.submit(take_chunks) for _ in range(min(self.num_threads, len(chunks)) - 1)]
+        take_chunks()
+        for helper in helpers:
+            # Do not wait for one that has not begun: it would find nothing left to do.
+            if not helper.cancel():
+                helper.result()
+        return [results[first] for first in chunks]
+
+    def _take_scratch(self, num_steps: int, dtype: Any) -> tuple[Graph, Trail]:
+        """Return spare scratch, or new."""
+        try:
+            return self._spare[num_steps, dtype].pop()
+        except IndexError:
+            return self._scratch(num_steps, dtype)
 
     def _scratch(self, num_steps: int, dtype: Any) -> tuple[Graph, Trail]:
         """Return a thread's own graph, whose edges can be hidden, and an empty trail."""

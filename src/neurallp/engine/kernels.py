@@ -376,7 +376,8 @@ def score_pairs(
                 )
             if differentiate:
                 # Dividing by the sum takes away what all entities have in common.
-                drift = b_grad[last, last] if task.normalize else 0.0
+                divided = task.normalize and trail.totals[last] > SMALLEST_SUM
+                drift = b_grad[last, last] if divided else 0.0
                 _last_hop_back(
                     trail,
                     b[last - 1],

@@ -19,7 +19,7 @@ class Walks:
     sources: Ids  # (walk,)
     rows: Ids  # (walk,) the row of Attention to follow
     hidden_offsets: Ids  # (walk + 1,)
-    hidden_edges: Ids  # walk w may not use hidden_edges[hidden_offsets[w] : hidden_offsets[w + 1]]
+    hidden_edges: Ids  # walk w may not use hidden_edges[hidden_offsets[w] : hidden_offsets[w + 1]], ascending
     may_return: bool = True  # False: nothing arrives at the source again, so no path comes back to it
 
     @classmethod
@@ -34,6 +34,7 @@ class Walks:
 
         Hide both edges of a fact or neither: engines read the edges into an entity off the edges out of it.
         """
+        edges = np.sort(edges, axis=1)
         present = edges >= 0
         offsets = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
         return cls(sources, rows, offsets.astype(np.int64), edges[present])

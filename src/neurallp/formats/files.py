@@ -3,16 +3,34 @@
 import gzip
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO
 from uuid import uuid4
 
 from ..errors import DataError, FormatError
+from ..knowledge import Triple
 
 AnyPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class TripleFile:
+    """The triples of one file, the line of each where it has lines, and what RDF tells besides."""
+
+    path: Path
+    triples: list[Triple]
+    lines: list[int] = field(default_factory=list)
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    num_literals: int = 0  # triples left out because they end in one
+
+
+def suffix_of(path: AnyPath) -> str:
+    """Return the suffix that tells the format, in small letters; .gz does not count."""
+    return PurePath(Path(path).name.lower().removesuffix(".gz")).suffix
 
 
 def is_gzip(path: Path) -> bool:
@@ -45,10 +63,20 @@ def missing(path: Path) -> DataError:
 
 def atomic_write(path: AnyPath, data: bytes | str) -> None:
     """Write a file whole; text as UTF-8, compressed when the name ends in .gz."""
-    content = data.encode() if isinstance(data, str) else data
+    content = _encode(path, data) if isinstance(data, str) else data
     with replacing(path) as file:
         # No time stamp, so that equal content gives equal files.
         file.write(gzip.compress(content, mtime=0) if is_gzip(Path(path)) else content)
+
+
+def _encode(path: AnyPath, text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        around = text[max(0, error.start - 20) : error.start + 20]
+        raise FormatError(
+            f"{path}: {around!r} has half a surrogate pair, which UTF-8 cannot hold."
+        ) from error
 
 
 @contextmanager
