@@ -34,7 +34,7 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="Another seed, another family.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Learn rules of a made-up family, or questions about made-up films."""
+    """Learn the rules of a made-up family, or questions about films."""
     if story is Story.questions:
         from .question_demo import show_questions
 
