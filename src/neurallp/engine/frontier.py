@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ..attention import Attention
+from ..errors import ConfigError
 from ..knowledge import Ids
 from .kernels import BLOCK, Doubles, Floats, Graph, Pairs, Small, Task, Trail, score_all, score_pairs
 from .operators import Operators
@@ -74,6 +75,8 @@ class FrontierEngine:
         return self.num_threads * (graph + scratch) + min(gradients, MOST_GRADIENT_BYTES)
 
     def _task(self, attention: Attention, walks: Walks, normalize: bool) -> Task:
+        if attention.operator.shape[-1] != self.operators.num_operators:
+            raise ConfigError("The attention is over other operators than those of the knowledge base.")
         edges = walks.hidden_edges
         operator, memory = (each.detach().contiguous().numpy() for each in attention.pair)
         return Task(

@@ -75,7 +75,8 @@ class ReferenceEngine:
             self.infer(attention, walks[start : start + at_once], normalize=normalize).T
             for start in range(0, len(walks), at_once)
         ]
-        return Scores.of_dense(torch.cat(parts).cpu().numpy())
+        none = torch.zeros(0, self.operators.num_entities, dtype=attention.operator.dtype)
+        return Scores.of_dense(torch.cat([none.to(self.device), *parts]).cpu().numpy())
 
 
 def _read(memories: list[Tensor], weights: Tensor) -> Tensor:

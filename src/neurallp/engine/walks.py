@@ -19,7 +19,7 @@ class Walks:
     sources: Ids  # (walk,)
     rows: Ids  # (walk,) the row of Attention to follow
     hidden_offsets: Ids  # (walk + 1,)
-    hidden_edges: Ids  # walk w may not use hidden_edges[hidden_offsets[w] : hidden_offsets[w + 1]], ascending
+    hidden_edges: Ids  # those of walk w: [hidden_offsets[w] : hidden_offsets[w + 1]], ascending, distinct
     may_return: bool = True  # False: nothing arrives at the source again, so no path comes back to it
 
     @classmethod
@@ -36,6 +36,7 @@ class Walks:
         """
         edges = np.sort(edges, axis=1)
         present = edges >= 0
+        present[:, 1:] &= edges[:, 1:] != edges[:, :-1]
         offsets = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
         return cls(sources, rows, offsets.astype(np.int64), edges[present])
 
