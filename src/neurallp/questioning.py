@@ -156,10 +156,10 @@ def prepare_questions(
     # Before marks are known, common words are those that most questions hold: names surprise already.
     first_words = WordVocabulary.of([[token.word for token in tokenise(q.text)] for q in questions])
     lessons, unread = make_lessons(questions, Reader(kb, first_words))
-    train, valid = _split(lessons[lessons.answerable], training_config)
     if lost := len(unread) + len(lessons) - len(lessons.answerable):
         what = f"{lost:,} of {len(questions):,} questions name no known entity or no known answer"
         warnings.warn(f"Left out: {what}.", DataWarning, stacklevel=3)
+    train, valid = _split(lessons[lessons.answerable], training_config)
     torch.manual_seed(training_config.seed)
     words = WordVocabulary.of(phrase.words for phrase in train.phrases)
     model = QuestionModel(kb.relations, words, model_config)

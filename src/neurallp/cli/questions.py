@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..questioning import QuestionProgram
 
 qa = typer.Typer(
-    help="Answer questions in plain words: learn from questions with answers, judge, ask.",
+    help="Questions in plain words: learn, evaluate, ask.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

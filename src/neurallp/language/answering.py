@@ -1,5 +1,6 @@
 """Answers to questions in words: the entities, the rule that was followed, and the facts behind them."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -11,17 +12,17 @@ from ..engine import Engine, Operators, make_engine
 from ..errors import QuestionError, require_positive
 from ..knowledge import INVERSE_MARK, Ids, KnowledgeBase
 from ..reasoning import edges_out_of
-from ..rules import Body, Floats, Rule, atom, completion_bounds
+from ..rules import Body, Floats, Rule, atom
 from ..training import one_torch_thread
 from .model import Phrase, QuestionModel
 from .questions import Reader, Reading
 
 #: A rule is followed for an answer when it is at least this sure, as a share of the question's surest.
 # Scores are shares of what is reached: where the right rule leads nowhere, leaks of others look like answers.
-LEAST_SHARE = 0.1
+LEAST_SHARE = 0.3
 
-#: Bodies kept at each length while the likeliest are looked for.
-BEAM = 32
+#: Bodies kept for each memory while the likeliest are looked for.
+BEAM = 64
 
 TARGET = "answer"
 
@@ -164,7 +165,8 @@ class QuestionReasoner:
     def _bodies(self, reading: Reading) -> list[tuple[Body, float]]:
         attention = self.model.attend([reading.phrase])
         operator, memory = (each[:, 0].double().cpu().numpy() for each in attention.pair)
-        found = weigh_bodies(operator, memory, self.customs.of(reading.source), self.customs.onward)
+        edges = self.customs.of(reading.source), self.customs.onward
+        found = weigh_bodies(operator, memory, *edges, self.model.config.normalize)
         return [(body, c) for body, c in found if c >= LEAST_SHARE * found[0][1]]
 
     @cached_property
@@ -252,7 +254,7 @@ class QuestionReasoner:
 
 
 class Customs:
-    """Which operators usually follow one another, and which an entity of some kind usually has.
+    """How many edges of which operator usually leave an entity of some kind.
 
     Memories are divided by their sums, so attention on what leads nowhere costs nothing and is not
     unlearned: asked about an actor, it may rest on release_year. Alpha alone would take that for a rule.
@@ -260,47 +262,62 @@ class Customs:
     """
 
     def __init__(self, operators: Operators) -> None:
-        self.operators = operators
         size = operators.num_operators
-        self._has = np.zeros((operators.num_entities, size), dtype=bool)
-        self._has[operators.sources, operators.operators] = True
-        #: (k, l): the share of the edges of k whose target has an edge of l
+        self._counts = np.zeros((operators.num_entities, size), dtype=np.float32)
+        np.add.at(self._counts, (operators.sources, operators.operators), 1.0)
+        #: (k, l): the edges of l that leave the target of an edge of k, in the mean
         self.onward = np.zeros((size, size))
-        #: (k, l): the share of the entities with an edge of k that have one of l
+        #: (k, l): the edges of l that leave an entity with an edge of k, in the mean
         self.beside = np.zeros((size, size))
         for k in np.unique(operators.operators):
-            self.onward[k] = self._has[operators.targets[operators.operators == k]].mean(axis=0)
-            self.beside[k] = self._has[self._has[:, k]].mean(axis=0)
+            self.onward[k] = self._counts[operators.targets[operators.operators == k]].mean(axis=0)
+            self.beside[k] = self._counts[self._counts[:, k] > 0].mean(axis=0)
 
     def of(self, entity: int) -> Floats:
-        """Return for each operator how usual it is for an entity that has what this one has."""
-        likely: Floats = self.beside[self._has[entity]].max(axis=0, initial=0.0)
+        """Return the edges that leave an entity, and where there are none, those that usually would."""
+        counts = self._counts[entity].astype(np.float64)
+        usual = self.beside[counts > 0].max(axis=0, initial=0.0)
+        likely: Floats = np.where(counts > 0, counts, usual)
         return likely
 
 
-def weigh_bodies(operator: Floats, memory: Floats, first: Floats, onward: Floats) -> list[tuple[Body, float]]:
-    """Return the likeliest bodies: alpha times how usual each step is, as shares of all that are found.
+def weigh_bodies(
+    operator: Floats, memory: Floats, first: Floats, onward: Floats, normalize: bool
+) -> list[tuple[Body, float]]:
+    """Return the likeliest bodies with their shares: algorithm 1, each step times how many edges it has.
 
-    A beam search over bodies, otherwise as `rules.recover_best`.
+    `first` says so for the source and `onward` after each operator. As memories are divided by their sums,
+    so are the partial bodies of a memory here; of each only the likeliest are kept.
     """
-    finish, bound = memory[:, -1], completion_bounds(operator, memory)
-    bodies: list[Body] = [()]
-    reach = np.zeros((1, *finish.shape))
-    reach[:, :, 0] = 1.0
-    usual = first[None]
-    found: list[tuple[Body, float]] = []
-    for _ in range(operator.shape[1]):
-        arriving = np.einsum("nrs,rts->nrt", reach, memory[:, :-1])
-        children = np.zeros((len(bodies), operator.shape[2], *finish.shape))
-        children[..., 1:] = np.einsum("nrt,rtk,nk->nkrt", arriving, operator, usual)
-        values, bounds = (np.einsum("nkrs,rs->nk", children, each) for each in (finish, bound))
-        found += [((*bodies[n], k), values[n, k]) for n, k in _largest(values)]
-        kept = _largest(bounds)
-        bodies = [(*bodies[n], k) for n, k in kept]
-        reach = np.stack([children[n, k] for n, k in kept]) if kept else reach[:0]
-        usual = onward[[k for _, k in kept]]
-    total = sum(value for _, value in found)
-    return sorted(((body, float(value / total)) for body, value in found), key=lambda each: -each[1])
+    weights: defaultdict[Body, float] = defaultdict(float)
+    for a, b in zip(operator, memory, strict=True):
+        for body, weight in _weigh_rank(a, b, first, onward, normalize).items():
+            weights[body] += weight
+    weights.pop((), None)
+    total = sum(weights.values()) or 1.0
+    return sorted(((body, weight / total) for body, weight in weights.items()), key=lambda each: -each[1])
+
+
+def _weigh_rank(a: Floats, b: Floats, first: Floats, onward: Floats, normalize: bool) -> dict[Body, float]:
+    memories: list[dict[Body, float]] = [{(): 1.0}]
+    for step, weights in zip(a, b, strict=False):
+        read = _read(memories, weights)
+        bodies = list(read)
+        edges = np.array([onward[body[-1]] if body else first for body in bodies]).reshape(-1, len(step))
+        values = np.array([read[body] for body in bodies])[:, None] * step * edges
+        if normalize:
+            values /= values.sum() or 1.0
+        memories.append({(*bodies[n], k): float(values[n, k]) for n, k in _largest(values)})
+    return _read(memories, b[-1])
+
+
+def _read(memories: list[dict[Body, float]], weights: Floats) -> dict[Body, float]:
+    read: defaultdict[Body, float] = defaultdict(float)
+    for bodies, weight in zip(memories, weights, strict=False):
+        for body, value in bodies.items():
+            if weight * value > 0:
+                read[body] += weight * value
+    return read
 
 
 def _largest(values: Floats) -> list[tuple[int, int]]:

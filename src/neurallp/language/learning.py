@@ -79,14 +79,16 @@ class QuestionTraining:
 
     def epochs(self) -> Iterator[QuestionEpoch]:
         """Yield epochs until the last, or until validation has not improved for `patience` of them."""
-        since_best = 0
-        while len(self.history) < self.config.num_epochs and since_best < self.config.patience:
+        since_better = 0
+        while len(self.history) < self.config.num_epochs and since_better < self.config.patience:
             with one_torch_thread():
-                self.history.append(self._run_epoch(len(self.history) + 1))
-            since_best += 1
-            if self.history[-1].is_best:
-                self.best_weights, since_best = _copy(self.model), 0
-            yield self.history[-1]
+                epoch = self._run_epoch(len(self.history) + 1)
+            is_better = all(epoch.merit > earlier.merit for earlier in self.history)
+            since_better = 0 if is_better else since_better + 1
+            self.history.append(epoch)
+            if epoch.is_best:
+                self.best_weights = _copy(self.model)
+            yield epoch
 
     def _run_epoch(self, number: int) -> QuestionEpoch:
         started = perf_counter()
@@ -98,7 +100,8 @@ class QuestionTraining:
             raise ConfigError(f"The loss of epoch {number} is {loss}. Lower the learning_rate.")
         found = judge(self.model.eval(), self.engine, self.valid)
         merit = float(found.hits_at_1[:, 0].mean()), float(found.accuracy[:, 0].mean())
-        is_best = all(merit > epoch.merit for epoch in self.history)
+        # Of equals the last: it has learned for longer, so that its rules are surer.
+        is_best = all(merit >= epoch.merit for epoch in self.history)
         return QuestionEpoch(number, loss, *merit, perf_counter() - started, is_best)
 
     def _batches(self, rng: np.random.Generator) -> Iterator[Lessons]:
