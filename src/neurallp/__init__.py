@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from .formats.triples import load
     from .knowledge import KnowledgeBase, Split
     from .model import ModelConfig, NeuralLP
-    from .program import Program, learn, load_model
-    from .reasoning import Answer, Proof, Reasoner
+    from .program import Program, RuleProgram, learn, load_model, load_program
+    from .reasoning import Answer, Proof, Reasoner, WhyNot
     from .rules import Rule, RuleSet
     from .training import TrainingConfig
 
@@ -31,14 +31,17 @@ __all__ = [
     "Proof",
     "Reasoner",
     "Rule",
+    "RuleProgram",
     "RuleSet",
     "Split",
     "TrainingConfig",
     "UnknownNameError",
+    "WhyNot",
     "evaluate",
     "learn",
     "load",
     "load_model",
+    "load_program",
 ]
 
 _HOMES = {
@@ -47,8 +50,8 @@ _HOMES = {
     "formats.triples": ("load",),
     "knowledge": ("KnowledgeBase", "Split"),
     "model": ("ModelConfig", "NeuralLP"),
-    "program": ("Program", "learn", "load_model"),
-    "reasoning": ("Answer", "Proof", "Reasoner"),
+    "program": ("Program", "RuleProgram", "learn", "load_model", "load_program"),
+    "reasoning": ("Answer", "Proof", "Reasoner", "WhyNot"),
     "rules": ("Rule", "RuleSet"),
     "training": ("TrainingConfig",),
 }
