@@ -1,4 +1,4 @@
-"""Asking, explaining and predicting on WN18: milliseconds a question, seconds for all, and whether parts add up."""
+"""Asking, explaining and predicting on WN18: milliseconds, seconds, and whether parts add up to scores."""
 
 import argparse
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def draw_facts(kb: KnowledgeBase, num: int) -> list[tuple[str, str, str]]:
 
 
 def time_each(do: Callable[[str, str, str], Any], facts: list[tuple[str, str, str]]) -> dict[str, float]:
-    """Return the median, mean and 95th percentile of the milliseconds a call takes, and of the processor's."""
+    """Return the milliseconds a call takes: median, mean, 95th percentile, and those of the processor."""
     do(*facts[0])
     wall, busy = [], []
     for fact in facts:

@@ -113,7 +113,7 @@ class Gap:
         return links[: self.place] + links[self.place + 1 :]
 
     def __str__(self) -> str:
-        others = f", or one of {self.num_ways - 1:,} others like it" if self.num_ways > 1 else ""
+        others = f" (one of {self.num_ways:,} facts that would do)" if self.num_ways > 1 else ""
         given = f"{' and '.join(self.known)}, but " if self.known else ""
         return f"{given}{self.missing} is missing{others}"
 
@@ -306,11 +306,11 @@ class Reasoner:
                 yield from self._gap(rule, source, query, answer)
 
     def _gap(self, rule: Rule, source: int, query: int, answer: int) -> Iterator[Gap]:
-        """Yield where a rule is one link short, at the place where fewest facts would do; or nothing."""
+        """Yield the link that a rule is short of, the one that fewest facts would make; or nothing."""
         body = body_ids(rule, self.relations)
         there, back = stages(self.operators, body, source), stages_back(self.operators, body, answer)
         ways = [len(here) * len(onward) for here, onward in zip(there, back[1:], strict=False)]
-        for place in sorted(np.flatnonzero(ways), key=ways.__getitem__):
+        for place in sorted(np.flatnonzero(ways), key=lambda place: (ways[place], -place)):
             for ends in product(there[place][:2].tolist(), back[place + 1][:2].tolist()):
                 if not self._is_asked(body[place], ends, (source, query, answer)):
                     before = next(find_paths(self.operators, body[:place], source, ends[0]))

@@ -75,7 +75,7 @@ def why_not(
     k: Reasons = 5,
     as_json: Json = False,
 ) -> None:
-    """Say which single facts are missing for MODEL to conclude a fact about DATA."""
+    """Say which fact is missing for MODEL to conclude another."""
     found = _reasoner(model, data).why_not(head, relation, tail, k)
     if as_json:
         print_json(found.as_dict())
@@ -94,7 +94,7 @@ def predict(
     known: Annotated[bool, typer.Option("--known", help="Also answers that DATA says already.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Answer every question about DATA and write the answers to a file.
+    """Answer every question about DATA, into a file.
 
     Every entity is the source of a question for every relation; the answers are those not in DATA.
     """

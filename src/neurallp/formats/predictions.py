@@ -26,9 +26,7 @@ def find_writer(path: AnyPath) -> Callable[[BinaryIO, Iterator[Predictions]], in
     """Return what writes a file of this suffix; raise before any work is done where nothing does."""
     suffix = suffix_of(Path(path).name)
     if suffix not in WRITERS or str(path).endswith(".gz"):
-        raise ConfigError(
-            f"Cannot write predictions to {path}. Use a name that ends in {', '.join(WRITERS)}."
-        )
+        raise ConfigError(f"Cannot write predictions to {path}. Its name must end in {', '.join(WRITERS)}.")
     return WRITERS[suffix]
 
 
