@@ -533,9 +533,9 @@ def test_a_proof_is_drawn_with_every_entity_and_relation_of_its_paths():
     texts = "".join(drawn.itertext())
     for name in ("uncle(zoe, xan)", "zoe", "xan", "yan", "uma", "father", "mother", "brother", "0.9"):
         assert name in texts
-    lines = [line for line in drawn.iter() if line.tag.endswith("line")]
-    assert len(lines) == 4
-    assert all("marker-end" in line.attrib for line in lines)
+    links = [each for each in drawn.iter() if each.get("class") == "link"]
+    assert len(links) == 4
+    assert all("marker-end" in link.attrib for link in links)
 
 
 def test_an_arrow_points_from_head_to_tail_whichever_way_it_is_walked():

@@ -10,12 +10,12 @@ Strand = tuple[Sequence[str], Sequence[str], str]
 Point = tuple[float, float]
 
 STEP, LANE, MARGIN, TOP = 190, 70, 90, 64
-MOST_LETTERS = 20
+MOST_LETTERS = 17
 
 STYLE = (
     "text{font:13px sans-serif;text-anchor:middle;fill:#222}.title{font-size:15px;font-weight:bold}"
     ".label{font-size:11px;fill:#555}rect{fill:#eef3fb;stroke:#5b7db1}"
-    ".end{fill:#5b7db1}.end+text{fill:#fff}line{stroke:#777}.amount{font-size:11px;fill:#b15b5b}"
+    ".end{fill:#5b7db1}.end+text{fill:#fff}.link{stroke:#777;fill:none}.amount{font-size:11px;fill:#b15b5b}"
 )
 ARROW = (
     '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" '
@@ -30,10 +30,7 @@ def draw_paths(title: str, source: str, answer: str, strands: Sequence[Strand]) 
     height = TOP + LANE * max(1, len(strands)) + 10
     middle = TOP + LANE * max(1, len(strands)) / 2
     ends: tuple[Point, Point] = (MARGIN, middle), (width - MARGIN, middle)
-    drawn = [
-        _draw_strand(strand, _points(len(strand[1]), TOP + LANE * (lane + 0.5), ends))
-        for lane, strand in enumerate(strands)
-    ]
+    drawn = [_draw_strand(strand, TOP + LANE * (lane + 0.5), ends) for lane, strand in enumerate(strands)]
     boxes = [_box(source, ends[0], "end"), _box(answer, ends[1], "end")]
     heading = f'<text class="title" x="{width / 2:g}" y="26">{_clean(title)}</text>'
     return (
@@ -51,27 +48,28 @@ def _points(num: int, y: float, ends: tuple[Point, Point]) -> list[Point]:
     return [ends[0], *between, ends[1]]
 
 
-def _draw_strand(strand: Strand, points: Sequence[Point]) -> str:
+def _draw_strand(strand: Strand, lane: float, ends: tuple[Point, Point]) -> str:
+    """Return one path on its lane; a single link bows from end to end to keep to it."""
     body, path, amount = strand
+    points = _points(len(path), lane, ends)
+    middle = (ends[0][0] + ends[1][0]) / 2, lane
     links = zip(body, points, points[1:], strict=False)
+    arrows = [_arrow(*link, middle if len(body) == 1 else None) for link in links]
     boxes = [_box(name, point) for name, point in zip(path[1:-1], points[1:-1], strict=False)]
-    x, y = points[len(points) // 2] if len(points) > 2 else _between(*points)
+    x, y = points[len(points) // 2] if len(points) > 2 else middle
     note = f'<text class="amount" x="{x:g}" y="{y + 26:g}">{_clean(amount)}</text>'
-    return "\n".join([*(_arrow(*link) for link in links), *boxes, note])
+    return "\n".join([*arrows, *boxes, note])
 
 
-def _arrow(operator: str, start: Point, end: Point) -> str:
+def _arrow(operator: str, start: Point, end: Point, via: Point | None = None) -> str:
     """Return an arrow from head to tail, which for an inverse points back."""
-    inverse = operator.startswith(INVERSE_MARK)
+    marker = "marker-start" if operator.startswith(INVERSE_MARK) else "marker-end"
     (x1, y1), (x2, y2) = start, end
-    marker = "marker-start" if inverse else "marker-end"
-    x, y = _between(start, end)
-    line = f'<line x1="{x1 + 62:g}" y1="{y1:g}" x2="{x2 - 62:g}" y2="{y2:g}" {marker}="url(#arrow)"/>'
-    return f'{line}<text class="label" x="{x:g}" y="{y - 7:g}">{_label(operator)}</text>'
-
-
-def _between(start: Point, end: Point) -> Point:
-    return (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
+    x, y = via or ((x1 + x2) / 2, (y1 + y2) / 2)
+    bend = 2 * y - (y1 + y2) / 2  # a curve passes halfway between its chord and what bends it
+    line = f"M{x1 + 62:g} {y1:g}Q{x:g} {bend:g} {x2 - 62:g} {y2:g}"
+    label = f'<text class="label" x="{x:g}" y="{y - 7:g}">{_label(operator)}</text>'
+    return f'<path class="link" d="{line}" {marker}="url(#arrow)"/>{label}'
 
 
 def _box(name: str, point: Point, kind: str = "entity") -> str:
