@@ -15,7 +15,7 @@ from typer.main import get_command
 from neurallp import ModelError, Rule, __version__, load_model
 from neurallp.cli import app, learning, main, printing
 from neurallp.datasets.family import family_triples, is_true_by_definition
-from neurallp.formats import write_triples
+from neurallp.formats import read_triples, write_triples
 from neurallp.program import configure
 
 MEASURES = {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank"}
@@ -71,7 +71,7 @@ def test_help_costs_neither_torch_nor_numba():
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0
 
 
-@pytest.mark.parametrize("verb", [[], ["demo"], ["learn"], ["rules"], ["evaluate"]])
+@pytest.mark.parametrize("verb", [[], ["demo"], ["learn"], ["rules"], ["why-not"], ["predict"], ["evaluate"]])
 def test_help_fits_80_columns_with_every_name_whole(run, monkeypatch, verb):
     monkeypatch.setenv("COLUMNS", "80")
     code, out, _ = run(*verb, "--help")
@@ -561,3 +561,77 @@ def test_a_question_about_nobody_is_told_with_the_nearest_name(refuse, model, da
     source = family_triples(num_people=40, num_generations=3)[0][0]
     assert "Did you mean" in refuse("ask", model, data, "--head", source + "x", "--relation", "father")
     assert "head or the tail" in refuse("ask", model, data, "--relation", "father")
+
+
+# Given rules, and predictions
+
+
+@pytest.fixture
+def uncles(tmp_path):
+    """A file of rules as AnyBURL writes it, and a family without uncles."""
+    rules, facts = tmp_path / "rules.txt", tmp_path / "small.tsv"
+    rules.write_text("4\t2\t0.9\tuncle(X,Y) <= father(X,A), brother(A,Y)\n")
+    facts.write_text("zoe\tfather\tyan\nyan\tbrother\txan\nzoe\tfather\tvic\n")
+    return rules, facts
+
+
+def test_a_file_of_rules_answers_in_the_place_of_a_model(run, uncles):
+    code, out, _ = run("ask", *uncles, "--head", "zoe", "--relation", "uncle", "--json")
+    assert code == 0
+    assert [(answer["entity"], answer["score"]) for answer in json.loads(out)] == [("xan", 0.9)]
+    _, out, _ = run("explain", *uncles, "zoe", "uncle", "xan")
+    assert out.startswith("uncle(zoe, xan) because father(zoe, yan) and brother(yan, xan)\nScore 0.9, rank 1")
+
+
+def test_the_rules_of_a_model_are_judged_like_the_model(run, model, data):
+    code, out, _ = run("evaluate", model / "rules.tsv", data, "--json")
+    assert code == 0
+    assert json.loads(out)["mrr"] > 0.1
+
+
+def test_why_not_names_what_is_missing(run, uncles):
+    code, out, _ = run("why-not", *uncles, "zoe", "uncle", "vic")
+    assert code == 0
+    assert out == (
+        "uncle(zoe, vic) does not follow:\n"
+        "  father(zoe, yan), but brother(yan, vic) is missing (one of 2 facts that would do)\n"
+    )
+    _, out, _ = run("why-not", *uncles, "zoe", "uncle", "vic", "--json")
+    assert json.loads(out)["gaps"][0]["missing"] == "brother(yan, vic)"
+
+
+def test_explain_draws(run, uncles, tmp_path):
+    assert run("explain", *uncles, "zoe", "uncle", "xan", "--svg", tmp_path / "proof.svg")[0] == 0
+    assert (tmp_path / "proof.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".csv"])
+def test_predict_writes_every_new_answer(run, uncles, tmp_path, suffix):
+    out_file = tmp_path / f"new{suffix}"
+    code, out, _ = run("predict", *uncles, "--out", out_file, "--json")
+    assert (code, json.loads(out)["answers"]) == (0, 1)
+    header, row = (
+        line.split("\t" if suffix == ".tsv" else ",") for line in out_file.read_text().splitlines()
+    )
+    assert header == ["head", "relation", "tail", "score", "known"]
+    assert row == ["zoe", "uncle", "xan", "0.9", "False"]
+
+
+def test_predict_writes_parquet_that_is_read_back_as_facts(run, model, data, tmp_path):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'neurallp[formats]'")
+    out_file = tmp_path / "new.parquet"
+    code, out, _ = run("predict", model, data, "--relation", "uncle", "--out", out_file, "-k", 2)
+    assert code == 0
+    found = read_triples(out_file)
+    assert out == f"{len(found):,} answers to 40 questions in {out_file}.\n"
+    assert {relation for _, relation, _ in found} == {"uncle"}
+    assert not set(found) & set(read_triples(data))
+
+
+def test_a_prediction_that_cannot_be_written_leaves_nothing(refuse, uncles, tmp_path):
+    message = refuse("predict", *uncles, "--out", tmp_path / "new.xlsx")
+    assert "must end in .parquet, .tsv, .csv" in message
+    assert "Unknown relation 'uncel'" in refuse(
+        "predict", *uncles, "--out", tmp_path / "new.tsv", "--relation", "uncel"
+    )
+    assert not list(tmp_path.glob("new*"))

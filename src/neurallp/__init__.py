@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from .language.answering import WordAnswer, WordAnswers
     from .language.questions import WordQuestion
     from .model import ModelConfig, NeuralLP
-    from .program import Program, learn, load_model
+    from .program import Program, RuleProgram, learn, load_model, load_program
     from .questioning import QuestionProgram, learn_questions, load_question_model
-    from .reasoning import Answer, Proof, Reasoner
+    from .reasoning import Answer, Proof, Reasoner, WhyNot
     from .rules import Rule, RuleSet
     from .training import TrainingConfig
 
@@ -45,10 +45,12 @@ __all__ = [
     "QuestionProgram",
     "Reasoner",
     "Rule",
+    "RuleProgram",
     "RuleSet",
     "Split",
     "TrainingConfig",
     "UnknownNameError",
+    "WhyNot",
     "WordAnswer",
     "WordAnswers",
     "WordQuestion",
@@ -57,6 +59,7 @@ __all__ = [
     "learn_questions",
     "load",
     "load_model",
+    "load_program",
     "load_question_model",
     "load_questions",
 ]
@@ -78,9 +81,9 @@ _HOMES = {
     "formats.questions": ("load_questions",),
     "language.answering": ("WordAnswer", "WordAnswers"),
     "language.questions": ("WordQuestion",),
-    "program": ("Program", "learn", "load_model"),
+    "program": ("Program", "RuleProgram", "learn", "load_model", "load_program"),
     "questioning": ("QuestionProgram", "learn_questions", "load_question_model"),
-    "reasoning": ("Answer", "Proof", "Reasoner"),
+    "reasoning": ("Answer", "Proof", "Reasoner", "WhyNot"),
     "rules": ("Rule", "RuleSet"),
     "training": ("TrainingConfig",),
 }

@@ -28,3 +28,7 @@ class Attention:
     @property
     def num_steps(self) -> int:
         return self.operator.shape[2]
+
+    def double(self) -> "Attention":
+        """Return the same in double precision, in which sums of parts can be told from each other."""
+        return Attention(self.operator.double(), self.memory.double())

@@ -87,3 +87,7 @@ def import_extra(module: str, extra: str) -> Any:
 
 class ModelError(NeuralLPError):
     """A model folder that is incomplete, damaged or of another format version."""
+
+
+class DataWarning(UserWarning):
+    """Data that can be used, but probably not as its owner thinks."""

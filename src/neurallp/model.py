@@ -1,5 +1,6 @@
 """NeuralLP: the controller's attention, walked by an engine."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import get_args
 
@@ -87,10 +88,19 @@ class NeuralLP(nn.Module):
         )
 
     @torch.no_grad()
-    def scores(self, engine: Engine, sources: Ids, queries: Ids) -> Scores:
-        """Return the scores of all entities; a source that is no candidate answer scores -inf."""
+    def scores(
+        self,
+        engine: Engine,
+        sources: Ids,
+        queries: Ids,
+        attend: Callable[[Ids], Attention] | None = None,
+    ) -> Scores:
+        """Return the scores of all entities; a source that is no candidate answer scores -inf.
+
+        `attend` takes the place of the method, for those who keep its results.
+        """
         distinct_queries, rows = np.unique(queries, return_inverse=True)
-        attention = self.attend(distinct_queries)
+        attention = (attend or self.attend)(distinct_queries)
         scores = engine.scores(attention, Walks.free(sources, rows), normalize=self.config.normalize)
         barred = self.excludes_source(queries)
         return scores.replaced(np.flatnonzero(barred), sources[barred], -np.inf)

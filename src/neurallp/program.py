@@ -1,8 +1,8 @@
 """A learned program: the one object a user holds. Learn it, read its rules, ask it, judge it, keep it."""
 
-import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import torch
@@ -11,12 +11,20 @@ from .engine import Operators, make_engine
 from .errors import ConfigError, DataError, require_choice, require_positive
 from .evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
 from .formats import models
+from .formats.exchange import guess_format, import_rules
 from .formats.files import AnyPath
-from .formats.triples import DataWarning
-from .knowledge import KnowledgeBase, KnownAnswers, Questions, Split, ask_both_ways, split_triples
+from .knowledge import (
+    KnowledgeBase,
+    KnownAnswers,
+    Questions,
+    Relations,
+    Split,
+    ask_both_ways,
+    split_triples,
+)
 from .model import ModelConfig, ModelScorer, NeuralLP
-from .reasoning import Answer, Proof, Reasoner, require_relations
-from .rules import RuleFilter, RuleSet, recover_rules
+from .reasoning import Answer, Predictions, Proof, Reasoner, WhyNot, note_relations, require_relations
+from .rules import Rule, RuleFilter, RuleSet, recover_rules
 from .training import Epoch, Training, TrainingConfig
 
 Part = Literal["valid", "test"]  # train is walked on: ranking it would find each fact by itself
@@ -51,6 +59,7 @@ class Program:
         self.training_config = training_config
         self.kb = kb
         self.history = list(history)
+        self._last: tuple[KnowledgeBase, Reasoner] | None = None
 
     def __repr__(self) -> str:
         config = self.model.config
@@ -91,23 +100,13 @@ class Program:
         self, split: Split, part: Part = "test", *, engine: str = "auto"
     ) -> dict[str, Evaluation]:
         """Return the same for each relation by itself."""
-        relations = self.model.relations
-        scorer, questions, known = self._trial(split, part, engine)
-        found = per_relation(rank_questions(scorer, questions, known), questions, len(relations))
-        return {relations[r]: evaluation for r, evaluation in found.items()}
+        return _per_relation(*self._trial(split, part, engine), self.model.relations)
 
     def _trial(self, split: Split, part: Part, engine: str) -> tuple[Scorer, Questions, KnownAnswers]:
-        require_choice("part", part, get_args(Part))
-        if unknown := require_relations(split.known, self.model):
-            what = f"the model does not know {len(unknown):,} of the relations, for example {unknown[0]!r}"
-            warnings.warn(f"Left out: {what}.", DataWarning, stacklevel=3)
+        note_relations(split.known, self.model)
         split = split.with_relations(self.model.relations)
-        triples = getattr(split, part)
-        if not len(triples):
-            raise DataError(f"There is nothing to evaluate: the part {part!r} is empty.")
-        num_relations = len(split.relations)
         scorer = ModelScorer(self.model, make_engine(engine, Operators.of(split.known)))
-        return scorer, ask_both_ways(triples, num_relations), KnownAnswers(split.true_triples, num_relations)
+        return scorer, *_examine(split, part)
 
     def ask(
         self,
@@ -127,18 +126,85 @@ class Program:
         """Return why (head, relation, tail) scores what it does."""
         return self.reasoner(kb).explain(head, relation, tail, k)
 
+    def why_not(
+        self, head: str, relation: str, tail: str, k: int = 3, kb: KnowledgeBase | None = None
+    ) -> WhyNot:
+        """Return the rules that are one fact short of (head, relation, tail)."""
+        return self.reasoner(kb).why_not(head, relation, tail, k)
+
+    def predict(
+        self, relations: Iterable[str] | None = None, k: int = 10, kb: KnowledgeBase | None = None
+    ) -> Iterator[Predictions]:
+        """Yield new answers of every source to every relation, in batches."""
+        return self.reasoner(kb).predict(relations, k)
+
     def reasoner(self, kb: KnowledgeBase | None = None) -> Reasoner:
-        """Return a reasoner over `kb`, or over the knowledge base learned from."""
+        """Return a reasoner over `kb`, or over the knowledge base learned from; the last one is kept."""
         facts = kb or self.kb
         if facts is None:
             raise ConfigError("A loaded model brings no facts. Give the knowledge base to ask: kb=….")
-        return Reasoner(facts, self.model)
+        if self._last is None or self._last[0] is not facts:
+            self._last = facts, Reasoner(facts, self.model)
+        return self._last[1]
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
         """Write the model folder: weights, configuration, relations, rules, history and measures."""
         models.write_model(
             folder, self.model, self.training_config, self.history, self.rules(), metrics or {}
         )
+
+
+class RuleProgram:
+    """Given rules in the place of a learned program: asked, explained and judged by the same code."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = RuleSet(rules)
+
+    def __repr__(self) -> str:
+        return f"RuleProgram({len(self.rules):,} rules for {len(self.rules.targets):,} queries)"
+
+    def reasoner(self, kb: KnowledgeBase) -> Reasoner:
+        """Return a reasoner over `kb`."""
+        return Reasoner(kb, self.rules)
+
+    def evaluate(self, split: Split, part: Part = "test", *, engine: str = "auto") -> Evaluation:
+        """Return filtered realistic ranks of a part of `split`, walking on its facts and train."""
+        return evaluate(*self._trial(split, part, engine))
+
+    def evaluate_per_relation(
+        self, split: Split, part: Part = "test", *, engine: str = "auto"
+    ) -> dict[str, Evaluation]:
+        """Return the same for each relation by itself."""
+        scorer, questions, known = self._trial(split, part, engine)
+        return _per_relation(scorer, questions, known, scorer.relations)
+
+    def _trial(self, split: Split, part: Part, engine: str) -> tuple[Reasoner, Questions, KnownAnswers]:
+        reasoner = Reasoner(split.known, self.rules, engine)
+        return reasoner, *_examine(split.with_relations(reasoner.relations), part)
+
+
+def _examine(split: Split, part: Part) -> tuple[Questions, KnownAnswers]:
+    """Return the questions of a part, and all that is known to be true."""
+    require_choice("part", part, get_args(Part))
+    triples = getattr(split, part)
+    if not len(triples):
+        raise DataError(f"There is nothing to evaluate: the part {part!r} is empty.")
+    num_relations = len(split.relations)
+    return ask_both_ways(triples, num_relations), KnownAnswers(split.true_triples, num_relations)
+
+
+def _per_relation(
+    scorer: Scorer, questions: Questions, known: KnownAnswers, relations: Relations
+) -> dict[str, Evaluation]:
+    found = per_relation(rank_questions(scorer, questions, known), questions, len(relations))
+    return {relations[r]: evaluation for r, evaluation in found.items()}
+
+
+def load_program(path: AnyPath) -> Program | RuleProgram:
+    """Return the program of a model folder, or of a file of rules in any format that can be imported."""
+    if Path(path).is_file():
+        return RuleProgram(import_rules(path, guess_format(path)).rules)
+    return load_model(path)
 
 
 def load_model(folder: AnyPath) -> Program:

@@ -10,10 +10,9 @@ import numpy as np
 import torch
 
 from .engine import Operators, make_engine
-from .errors import ConfigError, DataError
+from .errors import ConfigError, DataError, DataWarning
 from .formats import question_models
 from .formats.files import AnyPath
-from .formats.triples import DataWarning
 from .knowledge import KnowledgeBase
 from .language.answering import QuestionReasoner, WordAnswers
 from .language.judging import QuestionMeasures, Verdicts, judge

@@ -1,20 +1,29 @@
-"""Answers and reasons: any model on any knowledge base with its relations."""
+"""Answers and reasons: any model, or any rules, on any knowledge base with their relations."""
 
-import heapq
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, islice
+from itertools import islice, product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .drawing import draw_paths
 from .engine import Engine, Operators, Scores, make_engine
-from .engine.reference import SMALLEST_SUM
-from .errors import ConfigError, DataError
-from .knowledge import Ids, KnowledgeBase, KnownAnswers
+from .errors import ConfigError, DataError, DataWarning
+from .knowledge import INVERSE_MARK, Ids, KnowledgeBase, KnownAnswers, Relations
 from .model import NeuralLP
-from .rules import Body, Floats, Rule, atom, body_confidence, completion_bounds, extend, start
+from .proving import Evidence, GivenEvidence, LearnedEvidence, body_ids, find_paths, stages, stages_back
+from .rules import Rule, atom
+
+Floats = NDArray[np.floating]
+
+#: Questions that are predicted at a time, which bounds memory.
+QUESTIONS_AT_ONCE = 8192
+
+#: Rules of a query that are looked at for what they lack.
+RULES_EXAMINED = 200
 
 
 @dataclass(frozen=True)
@@ -42,8 +51,7 @@ class Part:
     amount: float
 
     def __str__(self) -> str:
-        links = zip(self.rule.body, self.path, self.path[1:], strict=False)
-        return " and ".join(atom(*link) for link in links) or f"{self.path[0]} = {self.path[-1]}"
+        return " and ".join(spell_links(self.rule, self.path)) or f"{self.path[0]} = {self.path[-1]}"
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,11 @@ class Proof:
         lines = [f"{self.answer} because {self.parts[0]}"]
         return "\n".join([*lines, *(f"  and because {part}" for part in self.parts[1:])])
 
+    def svg(self) -> str:
+        """Return a drawing of the paths, the largest part on top."""
+        links = [(part.rule.body, part.path, f"{part.amount:.3g}") for part in self.parts]
+        return draw_paths(str(self.answer), self.answer.source, self.answer.entity, links)
+
     def as_dict(self) -> dict[str, object]:
         """Return the proof as one JSON object."""
         return {
@@ -76,184 +89,291 @@ class Proof:
         }
 
 
-class Reasoner:
-    """Asks a model about a knowledge base, which need not be the one it learned from."""
+@dataclass(frozen=True)
+class Gap:
+    """A rule that is one fact short of concluding: the path it would take, and which link of it is missing.
 
-    def __init__(self, kb: KnowledgeBase, model: NeuralLP, engine: str = "auto") -> None:
-        require_relations(kb, model)
-        self.kb = kb.with_relations(model.relations)
-        self.model = model
+    `num_ways` counts the facts, any one of which would close it at this link.
+    """
+
+    rule: Rule
+    path: tuple[str, ...]
+    place: int
+    num_ways: int
+
+    @property
+    def missing(self) -> str:
+        """The fact that would close the gap."""
+        return spell_links(self.rule, self.path)[self.place]
+
+    @property
+    def known(self) -> list[str]:
+        """The facts along the path that are there."""
+        links = spell_links(self.rule, self.path)
+        return links[: self.place] + links[self.place + 1 :]
+
+    def __str__(self) -> str:
+        others = f" (one of {self.num_ways:,} facts that would do)" if self.num_ways > 1 else ""
+        given = f"{' and '.join(self.known)}, but " if self.known else ""
+        return f"{given}{self.missing} is missing{others}"
+
+
+@dataclass(frozen=True)
+class WhyNot:
+    """Which rules would have concluded an answer but for one fact, the most confident first."""
+
+    answer: Answer
+    gaps: tuple[Gap, ...]
+
+    def __str__(self) -> str:
+        if self.answer.score > 0:
+            return f"{self.answer} follows already; ask why with explain."
+        if not self.gaps:
+            return f"{self.answer} does not follow, and no rule is just one fact short of it."
+        return "\n".join([f"{self.answer} does not follow:", *(f"  {gap}" for gap in self.gaps)])
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the gaps as one JSON object."""
+        gaps = [
+            {
+                "rule": str(gap.rule),
+                "confidence": gap.rule.confidence,
+                "path": gap.path,
+                "missing": gap.missing,
+                "known": gap.known,
+                "num_ways": gap.num_ways,
+            }
+            for gap in self.gaps
+        ]
+        return {**vars(self.answer), "gaps": gaps}
+
+
+def spell_links(rule: Rule, path: Sequence[str]) -> list[str]:
+    """Return the facts along a path that follows a rule's body."""
+    return [atom(*link) for link in zip(rule.body, path, path[1:], strict=False)]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """The best answers to many questions of one query, as columns; the best of each source first."""
+
+    kb: KnowledgeBase
+    query: str
+    sources: Ids
+    entities: Ids
+    scores: Floats
+    is_known: NDArray[np.bool_]
+    num_questions: int
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    @property
+    def ends(self) -> tuple[Ids, Ids]:
+        """Heads and tails: sources and answers, or for an inverse the other way round."""
+        if self.query.startswith(INVERSE_MARK):
+            return self.entities, self.sources
+        return self.sources, self.entities
+
+    @property
+    def relation(self) -> str:
+        """The relation of the facts predicted."""
+        return self.query.removeprefix(INVERSE_MARK)
+
+
+class Reasoner:
+    """Asks a model, or given rules, about a knowledge base; a model need not have learned from it."""
+
+    def __init__(self, kb: KnowledgeBase, basis: NeuralLP | Iterable[Rule], engine: str = "auto") -> None:
+        self.basis = basis if isinstance(basis, NeuralLP) else tuple(basis)
+        note_relations(kb, self.basis)
+        self.kb = kb.with_relations(relations_of(kb, self.basis))
         self.operators = Operators.of(self.kb)
         self._engine_name = engine
 
+    @property
+    def relations(self) -> Relations:
+        """The relations that can be asked."""
+        return self.kb.relations
+
     @cached_property
     def engine(self) -> Engine:
-        """The engine that walks for the model."""
+        """The engine that walks."""
         return make_engine(self._engine_name, self.operators)
 
     @cached_property
+    def evidence(self) -> Evidence:
+        """The model or the rules, bound to the facts."""
+        if isinstance(self.basis, NeuralLP):
+            return LearnedEvidence(self.basis, self.operators, self.engine)
+        return GivenEvidence(self.basis, self.relations, self.operators, self.engine)
+
+    @cached_property
     def _known(self) -> KnownAnswers:
-        return KnownAnswers(self.kb.facts, len(self.kb.relations))
+        return KnownAnswers(self.kb.facts, len(self.relations))
 
     def scores(self, sources: Ids, queries: Ids) -> Scores:
         """Return a row of scores for each question."""
-        return self.model.scores(self.engine, sources, queries)
+        return self.evidence.scores(sources, queries)
 
     def ask(
         self, *, head: str | None = None, tail: str | None = None, relation: str, k: int = 10
     ) -> list[Answer]:
         """Return the `k` best answers to (head, relation, ?) or (?, relation, tail); only scores above 0."""
         source, query = self._question(head, relation, tail)
-        return list(islice(self._answers(source, query), k))
+        entities, values = self._row(source, query)
+        positive = np.flatnonzero(values > 0)
+        best = positive[np.argsort(-values[positive], kind="stable")[:k]]
+        return self._describe(source, query, entities[best], values[best], values)
 
     def explain(self, head: str, relation: str, tail: str, k: int = 3) -> Proof:
         """Return why (head, relation, tail) scores what it does, with the `k` largest parts."""
-        source, query = self._question(head, relation, None)
-        answer = self.kb.entities.id(tail)
-        found = self._answer(source, query, answer)
-        parts = islice(self._parts(source, query, answer), k) if found.score > 0 else ()
-        return Proof(found, tuple(parts))
+        source, query, answer, found = self._judge(head, relation, tail)
+        parts = islice(self.evidence.parts(source, query, answer), k) if found.score > 0 else ()
+        return Proof(found, tuple(Part(rule, self._names(path), amount) for rule, path, amount in parts))
+
+    def why_not(self, head: str, relation: str, tail: str, k: int = 3) -> WhyNot:
+        """Return the `k` most confident rules that are one fact short of (head, relation, tail)."""
+        source, query, answer, found = self._judge(head, relation, tail)
+        gaps = islice(self._gaps(source, query, answer), k) if found.score <= 0 else ()
+        return WhyNot(found, tuple(gaps))
+
+    def predict(
+        self, relations: Iterable[str] | None = None, k: int = 10, *, known: bool = False
+    ) -> Iterator[Predictions]:
+        """Yield the `k` best answers of every source to every relation (`~name`: its inverse), in batches.
+
+        Answers that are facts already are left out unless `known`.
+        """
+        names = self.relations if relations is None else relations
+        for query in [self.relations.operator_id(name) for name in names]:
+            for first in range(0, len(self.kb.entities), QUESTIONS_AT_ONCE):
+                sources = np.arange(first, min(first + QUESTIONS_AT_ONCE, len(self.kb.entities)))
+                yield self._predict(sources, query, k, known)
 
     def _question(self, head: str | None, relation: str, tail: str | None) -> tuple[int, int]:
         if (head is None) == (tail is None):
             raise ConfigError("Give the head or the tail of the question, not both and not neither.")
-        query = self.model.relations.operator_id(relation)
+        query = self.relations.operator_id(relation)
         if head is not None:
             return self.kb.entities.id(head), query
-        return self.kb.entities.id(str(tail)), self.model.relations.inverse(query)
+        return self.kb.entities.id(str(tail)), self.relations.inverse(query)
 
-    def _answers(self, source: int, query: int) -> Iterator[Answer]:
-        entities, values = self.scores(np.array([source]), np.array([query])).row(0)
-        positive = values > 0
-        for place in np.argsort(-values[positive], kind="stable"):
-            yield self._describe(source, query, int(entities[positive][place]), entities, values)
+    def _judge(self, head: str, relation: str, tail: str) -> tuple[int, int, int, Answer]:
+        source, query = self._question(head, relation, None)
+        answer = self.kb.entities.id(tail)
+        entities, values = self._row(source, query)
+        score = values[entities == answer].sum(keepdims=True)
+        return source, query, answer, self._describe(source, query, np.array([answer]), score, values)[0]
 
-    def _answer(self, source: int, query: int, entity: int) -> Answer:
-        entities, values = self.scores(np.array([source]), np.array([query])).row(0)
-        return self._describe(source, query, entity, entities, values)
+    def _row(self, source: int, query: int) -> tuple[Ids, Floats]:
+        return self.scores(np.array([source]), np.array([query])).row(0)
+
+    def _names(self, entities: Iterable[int]) -> tuple[str, ...]:
+        return tuple(self.kb.entities[entity] for entity in entities)
 
     def _describe(
-        self, source: int, query: int, entity: int, entities: Ids, values: NDArray[np.floating]
-    ) -> Answer:
+        self,
+        source: int,
+        query: int,
+        entities: Ids,
+        scores: Floats,
+        values: Floats,
+    ) -> list[Answer]:
+        """Return answers with their ranks among the listed `values`, and the entities not listed."""
+        num_candidates = len(self.kb.entities) - int(np.isneginf(values).sum())
+        facts = self._known.pairs(np.array([source]), np.array([query]))[1]
+        ranks = self._ranks(scores, values)
         # Compared as the engine gave it, told as 0: an entity that is no candidate has no evidence either.
-        score = float(values[entities == entity].sum())
+        found = zip(self._names(entities), scores.clip(min=0), ranks, np.isin(entities, facts), strict=True)
+        name, operator = self.kb.entities[source], self.relations.operator_name(query)
+        return [
+            Answer(name, operator, entity, float(score), float(rank), num_candidates, bool(known))
+            for entity, score, rank, known in found
+        ]
+
+    def _ranks(self, scores: Floats, values: Floats) -> Floats:
+        ascending = np.sort(values)
         num_unlisted = len(self.kb.entities) - len(values)
-        ties = np.count_nonzero(values == score) + num_unlisted * (score == 0)
-        better = np.count_nonzero(values > score) + num_unlisted * (score < 0)
-        names = self.kb.entities
-        return Answer(
-            source=names[source],
-            query=self.model.relations.operator_name(query),
-            entity=names[entity],
-            score=max(score, 0.0),
-            rank=float(better + (ties + 1) / 2),
-            num_candidates=len(names) - int(np.isneginf(values).sum()),
-            is_known=entity in self._known.pairs(np.array([source]), np.array([query]))[1],
+        below, to_here = (np.searchsorted(ascending, scores, side) for side in ("left", "right"))
+        better = len(values) - to_here + num_unlisted * (scores < 0)
+        ties = to_here - below + num_unlisted * (scores == 0)
+        return np.asarray(better + (ties + 1) / 2)
+
+    def _gaps(self, source: int, query: int, answer: int) -> Iterator[Gap]:
+        for rule in islice(self.evidence.rules(query), RULES_EXAMINED):
+            if rule.body and not rule.is_vacuous and not (rule.distinct_ends and source == answer):
+                yield from self._gap(rule, source, query, answer)
+
+    def _gap(self, rule: Rule, source: int, query: int, answer: int) -> Iterator[Gap]:
+        """Yield the link that a rule is short of, the one that fewest facts would make; or nothing."""
+        body = body_ids(rule, self.relations)
+        there, back = stages(self.operators, body, source), stages_back(self.operators, body, answer)
+        ways = [len(here) * len(onward) for here, onward in zip(there, back[1:], strict=False)]
+        for place in sorted(np.flatnonzero(ways), key=lambda place: (ways[place], -place)):
+            for ends in product(there[place][:2].tolist(), back[place + 1][:2].tolist()):
+                if not self._is_asked(body[place], ends, (source, query, answer)):
+                    before = next(find_paths(self.operators, body[:place], source, ends[0]))
+                    after = next(find_paths(self.operators, body[place + 1 :], ends[1], answer))
+                    yield Gap(rule, self._names((*before, *after)), int(place), ways[place])
+                    return
+
+    def _is_asked(self, k: int, ends: tuple[int, int], asked: tuple[int, int, int]) -> bool:
+        """Return whether a link says what is asked, from either end: that is no reason for itself."""
+        source, query, answer = asked
+        return (ends[0], k, ends[1]) in {asked, (answer, self.relations.inverse(query), source)}
+
+    def _predict(self, sources: Ids, query: int, k: int, known: bool) -> Predictions:
+        queries = np.full(len(sources), query)
+        scores = self.scores(sources, queries)
+        facts = np.zeros(len(scores.values), dtype=bool)
+        facts[scores.places(*self._known.pairs(sources, queries))] = True
+        wanted = np.flatnonzero((scores.values > 0) & (known | ~facts))
+        rows, values = scores.rows[wanted], scores.values[wanted]
+        order = np.lexsort((-values, rows))
+        # Rows are sorted, so a place less the place where its row begins is its place in the row.
+        within = np.arange(len(rows)) - np.searchsorted(rows, rows)
+        best = order[within < k]
+        chosen = wanted[best]
+        return Predictions(
+            self.kb,
+            self.relations.operator_name(query),
+            sources[rows[best]],
+            scores.entities[chosen],
+            values[best],
+            facts[chosen],
+            len(sources),
         )
 
-    def _parts(self, source: int, query: int, answer: int) -> Iterator[Part]:
-        names = self.model.relations.operator_name
-        excludes = bool(self.model.excludes_source(np.array([query]))[0])
-        attention = self.model.attend(np.array([query]))
-        operator, memory = (each[:, 0].detach().double().cpu().numpy() for each in attention.pair)
-        search = PathSearch(self.operators, operator / self._norms(operator, memory, source), memory)
-        for body, path, amount in search.paths(source, answer):
-            confidence = body_confidence(body, operator, memory)
-            rule = Rule(names(query), tuple(map(names, body)), confidence, distinct_ends=excludes)
-            yield Part(rule, tuple(self.kb.entities[e] for e in path), amount)
 
-    def _norms(self, operator: Floats, memory: Floats, source: int) -> Floats:
-        """Return what each memory is divided by, to be divided into the operators that fill it instead."""
-        if not self.model.config.normalize:
-            return np.ones(1)
-        ranks = zip(operator, memory, strict=True)
-        return np.array([memory_norms(self.operators, a, b, source) for a, b in ranks])[:, :, None]
+def relations_of(kb: KnowledgeBase, basis: NeuralLP | Iterable[Rule]) -> Relations:
+    """Return the relations that can be asked: a model's own, or those of the facts and of the rules."""
+    if isinstance(basis, NeuralLP):
+        return basis.relations
+    return Relations(dict.fromkeys([*kb.relations, *_named(basis)]))
 
 
-def memory_norms(operators: Operators, operator: Floats, memory: Floats, source: int) -> Floats:
-    """Return the sum of each memory u_1 … u_T before it is divided by it, for one source and rank."""
-    memories = np.zeros((len(memory), operators.num_entities))
-    memories[0, source] = 1.0
-    norms = np.ones(len(operator))
-    for t, a in enumerate(operator):
-        reached = hop(operators, a, memory[t, : t + 1] @ memories[: t + 1])
-        norms[t] = max(reached.sum(), SMALLEST_SUM)
-        memories[t + 1] = reached / norms[t]
-    return norms
+def _named(rules: Iterable[Rule]) -> list[str]:
+    """Return the relations that rules speak of."""
+    names = (name.removeprefix(INVERSE_MARK) for rule in rules for name in (*rule.body, rule.target))
+    return list(dict.fromkeys(names))
 
 
-def hop(operators: Operators, a: Floats, memory: Floats) -> Floats:
-    """Return sum_k a^k M_k u for one memory, walking only from where it is not 0."""
-    edges = edges_out_of(operators, np.flatnonzero(memory))
-    amounts = memory[operators.sources[edges]] * a[operators.operators[edges]]
-    reached = np.zeros(operators.num_entities)
-    np.add.at(reached, operators.targets[edges], amounts)
-    return reached
+def note_relations(kb: KnowledgeBase, basis: NeuralLP | Sequence[Rule]) -> None:
+    """Warn of relations that a model does not know, and of relations to walk along that have no facts."""
+    if isinstance(basis, NeuralLP):
+        if surplus := require_relations(kb, basis):
+            _warn(surplus, "the model does not know", "Left out")
+        wanted: Iterable[str] = basis.relations
+    else:
+        wanted = dict.fromkeys(name.removeprefix(INVERSE_MARK) for rule in basis for name in rule.body)
+    if missing := [name for name in wanted if name not in kb.relations]:
+        _warn(missing, "the knowledge base has no facts of", "Nothing follows from them")
 
 
-def edges_out_of(operators: Operators, entities: Ids) -> Ids:
-    """Return the numbers of all edges that leave any of `entities`."""
-    start, stop = operators.offsets[entities], operators.offsets[entities + 1]
-    length = stop - start
-    return np.repeat(start - np.cumsum(length) + length, length) + np.arange(length.sum())
-
-
-class PathSearch:
-    """Finds the paths from a source to an answer, those that add most to the score first.
-
-    Best-first over path prefixes, as rules are recovered, but only along edges from which the answer
-    can still be reached.
-    """
-
-    def __init__(self, operators: Operators, operator: Floats, memory: Floats) -> None:
-        self.operators, self.operator, self.memory = operators, operator, memory
-        self.bound = completion_bounds(operator, memory)
-
-    def paths(self, source: int, answer: int) -> Iterator[tuple[Body, tuple[int, ...], float]]:
-        """Yield (body, path of entities, what it adds to the score), the largest first."""
-        distance = self._distances(answer)
-        finish = self.memory[:, -1]
-        order = count()
-        heap: list[tuple[float, int, Body, tuple[int, ...], Floats | None]] = []
-        heapq.heappush(heap, (-np.inf, next(order), (), (source,), start(self.memory)))
-        while heap:
-            negative, _, body, path, reach = heapq.heappop(heap)
-            if reach is None:
-                yield body, path, -negative
-                continue
-            value = float((reach * finish).sum())
-            if path[-1] == answer and value > 0:
-                heapq.heappush(heap, (-value, next(order), body, path, None))
-            children = extend(reach, self.operator, self.memory)
-            bounds = np.einsum("krs,rs->k", children, self.bound)
-            for k, target in self._onward(path[-1], distance, self._num_steps - len(body) - 1):
-                if bounds[k] > 0:
-                    heapq.heappush(
-                        heap, (-float(bounds[k]), next(order), (*body, k), (*path, target), children[k])
-                    )
-
-    @property
-    def _num_steps(self) -> int:
-        return len(self.operator[0])
-
-    def _distances(self, answer: int) -> Ids:
-        """Return how many steps each entity is from `answer`; past T - 1 they count as T."""
-        distance = np.full(self.operators.num_entities, self._num_steps, dtype=np.int64)
-        distance[answer] = 0
-        front = np.array([answer])
-        for steps in range(1, self._num_steps):
-            reached = np.unique(self.operators.targets[edges_out_of(self.operators, front)])
-            front = reached[distance[reached] > steps]
-            distance[front] = steps
-        return distance
-
-    def _onward(self, entity: int, distance: Ids, steps_left: int) -> Iterator[tuple[int, int]]:
-        if steps_left < 0:
-            return
-        edges = slice(self.operators.offsets[entity], self.operators.offsets[entity + 1])
-        targets = self.operators.targets[edges]
-        near = distance[targets] <= steps_left
-        yield from zip(self.operators.operators[edges][near].tolist(), targets[near].tolist(), strict=True)
+def _warn(names: Sequence[str], what: str, so: str) -> None:
+    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    warnings.warn(f"{so}: {what} {', '.join(map(repr, names[:5]))}{more}.", DataWarning, stacklevel=4)
 
 
 def require_relations(kb: KnowledgeBase, model: NeuralLP) -> list[str]:

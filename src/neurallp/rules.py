@@ -246,7 +246,7 @@ def _recover_query(
 ) -> Iterator[Rule]:
     """Yield the rules of one query until their confidence falls below a share of the largest."""
     largest = 0.0
-    for rule in _spell_out(model, query):
+    for rule in spell_out(model, query):
         if rule.confidence < min_confidence * largest:
             return
         found = rule if operators is None else _measured(rule, operators, model.relations)
@@ -255,7 +255,7 @@ def _recover_query(
             yield replace(found, normalized_confidence=found.confidence / largest)
 
 
-def _spell_out(model: NeuralLP, query: int) -> Iterator[Rule]:
+def spell_out(model: NeuralLP, query: int) -> Iterator[Rule]:
     """Yield the rules that the attention of one query stands for, most confident first."""
     operator, memory = (
         each[:, 0].detach().double().cpu().numpy() for each in model.attend(np.array([query])).pair

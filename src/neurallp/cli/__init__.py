@@ -9,7 +9,7 @@ import typer
 
 from .. import __version__
 from ..errors import NeuralLPError
-from .asking import ask, explain
+from .asking import ask, explain, predict, why_not
 from .demo import demo
 from .exchanging import convert, export, import_rules
 from .experimenting import experiment
@@ -25,7 +25,8 @@ app = typer.Typer(
     # Plain help: it keeps names whole at 80 columns, and [brackets] as they are.
     rich_markup_mode=None,
 )
-for command in (demo, learn, rules, ask, explain, evaluate, export, convert, experiment):
+VERBS = (demo, learn, rules, ask, explain, why_not, predict, evaluate, export, convert, experiment)
+for command in VERBS:
     app.command()(command)
 app.command("import")(import_rules)
 app.add_typer(qa, name="qa")

@@ -38,6 +38,10 @@ Data = Annotated[
     typer.Argument(metavar="DATA", help="A file of triples, or a folder with train [facts, valid, test]."),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder that `neurallp learn` wrote.")]
+Source = Annotated[
+    Path,
+    typer.Argument(metavar="MODEL", help="A model folder, or a file of rules."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Engine = Annotated[EngineName, typer.Option(help="What walks the graph.")]
 

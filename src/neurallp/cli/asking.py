@@ -1,23 +1,29 @@
-"""`ask` and `explain`: answers from a model about a knowledge base, and the reasons for them."""
+"""`ask`, `explain`, `why-not` and `predict`: answers from a model or rules, and the reasons for them."""
 
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
-from .arguments import Data, Json, Model, load_known
-from .printing import answers_table, console, print_json
+from .arguments import Data, Json, Source, load_known
+from .printing import answers_table, console, log, print_json
 
 if TYPE_CHECKING:
-    from ..reasoning import Reasoner
+    from ..reasoning import Predictions, Reasoner
 
 Relation = Annotated[str, typer.Option(help="The relation asked.")]
 Head = Annotated[str | None, typer.Option(help="Who or what is known: (head, relation, ?).")]
 Tail = Annotated[str | None, typer.Option(help="Or its other end: (?, relation, tail).")]
+FactHead = Annotated[str, typer.Argument(help="The fact's head.")]
+FactRelation = Annotated[str, typer.Argument(help="The fact's relation.")]
+FactTail = Annotated[str, typer.Argument(help="The fact's tail.")]
+Reasons = Annotated[int, typer.Option("-k", min=1, help="Reasons, at most.")]
 
 
 def ask(
-    model: Model,
+    model: Source,
     data: Data,
     relation: Relation,
     head: Head = None,
@@ -36,26 +42,88 @@ def ask(
 
 
 def explain(
-    model: Model,
+    model: Source,
     data: Data,
-    head: Annotated[str, typer.Argument(help="The fact's head.")],
-    relation: Annotated[str, typer.Argument(help="The fact's relation.")],
-    tail: Annotated[str, typer.Argument(help="The fact's tail.")],
-    k: Annotated[int, typer.Option("-k", min=1, help="Reasons, at most.")] = 5,
+    head: FactHead,
+    relation: FactRelation,
+    tail: FactTail,
+    k: Reasons = 5,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the paths as SVG.")] = None,
     as_json: Json = False,
 ) -> None:
     """Say why MODEL believes a fact about DATA, and how much."""
+    from ..formats.files import atomic_write
+
     proof = _reasoner(model, data).explain(head, relation, tail, k)
+    if svg is not None:
+        atomic_write(svg, proof.svg())
     if as_json:
         print_json(proof.as_dict())
         return
-    console.print(escape(str(proof)))
+    console.print(escape(str(proof)), soft_wrap=True)
     known = ", a known fact" if proof.answer.is_known else ""
     rank = f"rank {proof.answer.rank:g} of {proof.answer.num_candidates:,}"
     console.print(f"Score {proof.answer.score:.4g}, {rank}{known}; not shown: {proof.remainder:.2g}.")
 
 
-def _reasoner(model: Model, data: Data) -> "Reasoner":
-    from ..program import load_model
+def why_not(
+    model: Source,
+    data: Data,
+    head: FactHead,
+    relation: FactRelation,
+    tail: FactTail,
+    k: Reasons = 5,
+    as_json: Json = False,
+) -> None:
+    """Say which fact is missing for MODEL to conclude another."""
+    found = _reasoner(model, data).why_not(head, relation, tail, k)
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        console.print(escape(str(found)), soft_wrap=True)
 
-    return load_model(model).reasoner(load_known(data))
+
+def predict(
+    model: Source,
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Where the answers go: .parquet, .tsv or .csv.")],
+    relation: Annotated[
+        list[str] | None, typer.Option(help="Only this relation (~name: its inverse; repeat).")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="Answers to each question, at most.")] = 10,
+    known: Annotated[bool, typer.Option("--known", help="Also answers that DATA says already.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Answer every question about DATA, into a file.
+
+    Every entity is the source of a question for every relation; the answers are those not in DATA.
+    """
+    from ..formats.predictions import find_writer, write_predictions
+
+    find_writer(out)
+    reasoner = _reasoner(model, data)
+    names = list(relation or reasoner.relations)
+    batches = reasoner.predict(names, k, known=known)
+    total = len(names) * len(reasoner.kb.entities)
+    num_rows = write_predictions(out, _watch(batches, total, as_json))
+    if as_json:
+        print_json({"out": str(out), "questions": total, "answers": num_rows})
+    else:
+        console.print(escape(f"{num_rows:,} answers to {total:,} questions in {out}."), soft_wrap=True)
+
+
+def _watch(batches: "Iterable[Predictions]", total: int, quiet: bool) -> "Iterator[Predictions]":
+    """Yield the batches under a progress bar, which shows only on a terminal."""
+    from rich.progress import Progress
+
+    with Progress(console=log, disable=quiet or not log.is_terminal, transient=True) as progress:
+        task = progress.add_task("Asking", total=total)
+        for batch in batches:
+            yield batch
+            progress.advance(task, batch.num_questions)
+
+
+def _reasoner(model: Path, data: Path) -> "Reasoner":
+    from ..program import load_program
+
+    return load_program(model).reasoner(load_known(data))

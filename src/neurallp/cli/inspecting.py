@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .arguments import Data, Engine, EngineName, Json, Model, PartName, load_known, load_split
+from .arguments import Data, Engine, EngineName, Json, Model, PartName, Source, load_known, load_split
 from .printing import console, measures_table, print_json, relations_table, rules_table
 
 
@@ -52,7 +52,7 @@ def rules(
 
 
 def evaluate(
-    model: Model,
+    model: Source,
     data: Data,
     split: Annotated[PartName, typer.Option(help="The part to rank.")] = PartName.test,
     per_relation: Annotated[
@@ -66,10 +66,10 @@ def evaluate(
     Both directions are asked, and other known answers are left out. Entities whose scores tie are ranked
     in the mean over all orders (realistic), and with the right answer first or last of them.
     """
-    from ..program import load_model
+    from ..program import Program, load_program
 
-    program = load_model(model)
-    parts = load_split(data, program.training_config.seed)
+    program = load_program(model)
+    parts = load_split(data, program.training_config.seed if isinstance(program, Program) else 0)
     result = program.evaluate(parts, split.value, engine=engine.value)
     relations = program.evaluate_per_relation(parts, split.value, engine=engine.value) if per_relation else {}
     if as_json:

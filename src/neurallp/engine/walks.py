@@ -1,5 +1,6 @@
 """What every engine is given and gives back: walks to do, and the scores they end in."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -76,6 +77,29 @@ class Scores:
         offsets = np.searchsorted(rows, np.arange(len(dense) + 1))
         return cls(dense.shape[1], offsets, entities, dense[rows, entities])
 
+    @classmethod
+    def none(cls, num_walks: int, num_entities: int) -> "Scores":
+        """Return scores of 0 for every entity."""
+        offsets = np.zeros(num_walks + 1, dtype=np.int64)
+        return cls(num_entities, offsets, np.zeros(0, dtype=np.int64), np.zeros(0))
+
+    @classmethod
+    def stacked(cls, parts: "Sequence[Scores]") -> "Scores":
+        """Return the rows of all parts, one part below the other."""
+        lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+        return cls(
+            parts[0].num_entities,
+            np.concatenate([[0], np.cumsum(lengths)]),
+            np.concatenate([part.entities for part in parts]),
+            np.concatenate([part.values for part in parts]),
+        )
+
+    def __getitem__(self, walks: Ids) -> "Scores":
+        start, lengths = self.offsets[walks], np.diff(self.offsets)[walks]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.repeat(start - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return Scores(self.num_entities, offsets, self.entities[places], self.values[places])
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -91,15 +115,26 @@ class Scores:
 
     def at(self, rows: Ids, entities: Ids) -> NDArray[np.floating]:
         """Return the scores of given (walk, entity) pairs."""
+        places, listed = self._find(rows, entities)
+        scores = np.zeros(len(rows), dtype=self.values.dtype)
+        scores[listed] = self.values[places[listed]]
+        return scores
+
+    def places(self, rows: Ids, entities: Ids) -> Ids:
+        """Return where those of given (walk, entity) pairs stand that are listed."""
+        places, listed = self._find(rows, entities)
+        return places[listed]
+
+    def _find(self, rows: Ids, entities: Ids) -> tuple[Ids, NDArray[np.bool_]]:
         keys = self.rows * self.num_entities + self.entities
         wanted = rows * self.num_entities + entities
-        places = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-        if not len(keys):
-            return np.zeros(len(wanted), dtype=self.values.dtype)
-        return np.where(keys[places] == wanted, self.values[places], 0).astype(self.values.dtype)
+        places = np.searchsorted(keys, wanted)
+        listed = places < len(keys)
+        listed[listed] = keys[places[listed]] == wanted[listed]
+        return places, listed
 
-    def replaced(self, rows: Ids, entities: Ids, value: float) -> "Scores":
-        """Return the scores with `value` at given (walk, entity) pairs."""
+    def replaced(self, rows: Ids, entities: Ids, value: float | NDArray[np.floating]) -> "Scores":
+        """Return the scores with `value`, one for all or one for each, at given (walk, entity) pairs."""
         if not len(rows):
             return self
         new = rows * self.num_entities + entities

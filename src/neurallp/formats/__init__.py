@@ -1,5 +1,6 @@
 """What is read from files and written to them; the only place that opens any."""
 
-from .triples import DataWarning, load, read_triples, write_triples
+from ..errors import DataWarning
+from .triples import load, read_triples, write_triples
 
 __all__ = ["DataWarning", "load", "read_triples", "write_triples"]

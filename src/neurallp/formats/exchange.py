@@ -7,16 +7,16 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ..errors import DataError, FormatError, require_choice
+from ..errors import DataError, DataWarning, FormatError, require_choice
 from ..hygiene import face_forward, merge_duplicates
 from ..rules import Rule, RuleSet
 from .files import AnyPath, atomic_write, read_bytes
 from .logic import render_problog, render_prolog, render_souffle
 from .mined import parse_amie, parse_anyburl, render_anyburl
 from .queries import render_sparql, render_sql
+from .rules import COLUMNS as RULE_COLUMNS
 from .rules import read_rules, write_rules
 from .text import find_unwritable
-from .triples import DataWarning
 
 #: What writes rules whose targets are no inverses; SPARQL is also told prefixes.
 RENDERERS: dict[str, Callable[[list[Rule]], str]] = {
@@ -87,6 +87,17 @@ def import_rules(path: AnyPath, form: str) -> RuleFile:
         what = f"{path}: {file.num_skipped:,} of {total:,} rules are no chains of variables; skipped."
         warnings.warn(what, DataWarning, stacklevel=2)
     return file
+
+
+def guess_format(path: AnyPath) -> str:
+    """Return which of `IMPORTS` a file of rules is in, by what its first lines look like."""
+    text = _decode(path).lstrip()
+    first = text.partition("\n")[0]
+    if first.startswith("\t".join(RULE_COLUMNS)):
+        return "tsv"
+    if text.startswith("["):
+        return "json"
+    return "anyburl" if " <= " in first else "amie"
 
 
 def _parse(path: AnyPath, form: str) -> RuleFile:

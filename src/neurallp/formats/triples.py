@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 
 import numpy as np
 
-from ..errors import DataError, FormatError
+from ..errors import DataError, DataWarning, FormatError
 from ..knowledge import INVERSE_MARK, KnowledgeBase, Split, Triple, name_parts
 from .files import AnyPath, TripleFile, missing, suffix_of
 from .logic import write_facts
@@ -36,10 +36,6 @@ WRITERS: dict[str, Callable[[Path, list[Triple]], None]] = {
 #: The part of a split that a file of this name holds; facts and train first, so that their names
 #: get the lowest ids.
 PARTS = {"facts": "facts", "train": "train", "valid": "valid", "dev": "valid", "test": "test"}
-
-
-class DataWarning(UserWarning):
-    """Data that can be used, but probably not as its owner thinks."""
 
 
 def load(path: AnyPath) -> KnowledgeBase | Split:

@@ -1,0 +1,90 @@
+"""Asking, explaining and predicting on WN18: milliseconds, seconds, and whether parts add up to scores."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+import torch
+from graphs import data_folder, load_split
+from report import report
+
+from neurallp import KnowledgeBase, ModelConfig, NeuralLP, Reasoner
+
+ALL = 10**9
+
+
+def main() -> None:
+    """Time an untrained model, which walks everywhere."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="a data folder; default: wn18 under NEURALLP_DATA")
+    parser.add_argument("--steps", type=int, default=2)
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--proofs", type=int, default=10_000)
+    parser.add_argument("--relations", type=int, default=None, help="predict only so many relations")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+
+    kb = load_split(data_folder(args.data, "wn18")).known
+    torch.manual_seed(0)
+    reasoner = Reasoner(kb, NeuralLP.for_knowledge(kb, ModelConfig(num_steps=args.steps)).eval())
+    facts = draw_facts(kb, args.questions)
+    rows = [
+        {"what": "ask", **time_each(lambda h, r, _: reasoner.ask(head=h, relation=r), facts)},
+        {"what": "explain", **time_each(reasoner.explain, facts)},
+        {"what": "why_not", **time_each(reasoner.why_not, facts)},
+    ]
+    error = largest_error(reasoner, args.proofs)
+    predicted = time_predict(reasoner, args.relations)
+    report(rows, args.json, **predicted, proofs=args.proofs, largest_relative_error=error, steps=args.steps)
+
+
+def draw_facts(kb: KnowledgeBase, num: int) -> list[tuple[str, str, str]]:
+    """Return random facts by name."""
+    chosen = np.random.default_rng(0).choice(kb.facts, num)
+    return [(kb.entities[h], kb.relations[r], kb.entities[t]) for h, r, t in chosen]
+
+
+def time_each(do: Callable[[str, str, str], Any], facts: list[tuple[str, str, str]]) -> dict[str, float]:
+    """Return the milliseconds a call takes: median, mean, 95th percentile, and those of the processor."""
+    do(*facts[0])
+    wall, busy = [], []
+    for fact in facts:
+        started, worked = perf_counter(), process_time()
+        do(*fact)
+        wall.append(1000 * (perf_counter() - started))
+        busy.append(1000 * (process_time() - worked))
+    return {
+        "median_ms": median(wall),
+        "mean_ms": float(np.mean(wall)),
+        "p95_ms": float(np.quantile(wall, 0.95)),
+        "mean_cpu_ms": float(np.mean(busy)),
+    }
+
+
+def largest_error(reasoner: Reasoner, num: int) -> float:
+    """Return by how much the parts of random proofs miss the engine's score, relatively, at most."""
+    worst = 0.0
+    for head, relation, _ in draw_facts(reasoner.kb, num):
+        for answer in reasoner.ask(head=head, relation=relation, k=1):
+            proof = reasoner.explain(head, relation, answer.entity, ALL)
+            worst = max(worst, abs(proof.remainder) / answer.score)
+    return worst
+
+
+def time_predict(reasoner: Reasoner, num_relations: int | None) -> dict[str, float]:
+    """Return the seconds that all sources of the relations take, and how many answers there are."""
+    started, worked = perf_counter(), process_time()
+    num = sum(len(batch) for batch in reasoner.predict(reasoner.relations[:num_relations]))
+    return {
+        "predict_seconds": perf_counter() - started,
+        "predict_cpu_seconds": process_time() - worked,
+        "predicted": num,
+    }
+
+
+if __name__ == "__main__":
+    main()
