@@ -24,6 +24,11 @@ def enumerate_rules(operator, memory):
                 yield steps, body, confidence * memory[num_steps][slot]
 
 
+def without_return(edges, source):
+    """Return the edges that a walk uses which may not come back to where it started."""
+    return [edge for edge in edges if edge[2] != source]
+
+
 def enumerate_paths(edges, source, body):
     """Yield every path of entities that starts at `source` and follows `body`."""
     if not body:

@@ -30,35 +30,6 @@ main()
 """
 
 
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command in this process; give its exit code, output and errors."""
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    monkeypatch.setattr(printing.console, "width", 80)
-    monkeypatch.setattr(printing.log, "width", 80)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["neurallp", *map(str, arguments)])
-        with pytest.raises(SystemExit) as done:
-            main()
-        return done.value.code, *capsys.readouterr()
-
-    return run
-
-
-@pytest.fixture
-def refuse(run):
-    """Run a command that must fail with 2 and one message, and return the message."""
-
-    def refuse(*arguments):
-        code, out, err = run(*arguments)
-        assert (code, out) == (2, "")
-        assert "Traceback" not in err
-        return err.removeprefix("Error: ").removesuffix("\n")
-
-    return refuse
-
-
 @pytest.fixture(scope="session")
 def data(tmp_path_factory):
     path = tmp_path_factory.mktemp("data") / "family.tsv"

@@ -42,9 +42,8 @@ def torch_lstm(ours):
     """Return torch's LSTM with the weights of ours, whose gates come in another order."""
     theirs = torch.nn.LSTM(EMBEDDING_SIZE, HIDDEN_SIZE, batch_first=True).double()
     with torch.no_grad():
-        bias = ours.project(torch.zeros(1, EMBEDDING_SIZE).double())[0]
-        weights = ours.project(torch.eye(EMBEDDING_SIZE).double()) - bias
-        _copy_gates(theirs.weight_ih_l0, weights.T)
+        bias = ours.input_bias + ours.recurrent_bias
+        _copy_gates(theirs.weight_ih_l0, ours.input.T)
         _copy_gates(theirs.weight_hh_l0, ours.recurrent.T)
         _copy_gates(theirs.bias_ih_l0, bias)
         theirs.bias_hh_l0.zero_()
@@ -131,6 +130,21 @@ def test_previous_keys_read_h0_to_the_last_and_present_keys_h1_to_this(
         keys = torch.stack(hidden[first : first + t])
         expected = (keys @ hidden[t]).softmax(0).detach()
         np.testing.assert_allclose(memory[t - 1, :t], expected)
+
+
+def test_the_gradient_of_the_recurrence_is_that_of_torch_s():
+    relation_controller = controller(num_steps=3, num_ranks=1)
+    one = relation_controller.ranks[0]
+    query = torch.randn(4, EMBEDDING_SIZE, dtype=torch.float64, requires_grad=True)
+
+    def states(query, end, recurrent, bias):
+        return torch.func.functional_call(
+            one.lstm, {"recurrent": recurrent, "input_bias": bias}, (query, end, 3)
+        )
+
+    given = (query, one.end, one.lstm.recurrent.clone(), one.lstm.input_bias)
+    inputs = [each.detach().clone().requires_grad_() for each in given]
+    assert torch.autograd.gradcheck(states, inputs)
 
 
 def test_the_forget_gate_starts_open_and_the_others_level():

@@ -4,6 +4,7 @@ Needs a GPU, or triton's interpreter on the CPU (slow): TRITON_INTERPRET=1, nump
 """
 
 import os
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -74,14 +75,14 @@ def scores_and_gradients(engine, device, attention, walks, rows, entities, norma
 
 
 def assert_equal_to_reference(
-    seed, *, num_steps, num_ranks, num_hidden, normalize, dtype=torch.float32, **sizes
+    seed, *, num_steps, num_ranks, num_hidden, normalize, dtype=torch.float32, may_return=True, **sizes
 ):
     rng = np.random.default_rng(seed)
     max_bytes = sizes.pop("max_bytes", 1 << 30)
     num_walks = sizes.pop("num_walks", 40)
     facts, operators = random_operators(rng, **sizes)
     attention = random_attention(rng, num_ranks, 7, num_steps, operators.num_operators, dtype)
-    walks = random_walks(rng, facts, operators, num_walks, 7, num_hidden)
+    walks = replace(random_walks(rng, facts, operators, num_walks, 7, num_hidden), may_return=may_return)
     rows = rng.integers(0, num_walks, 3 * num_walks)
     entities = rng.integers(0, operators.num_entities, 3 * num_walks)
     given = attention, walks, rows, entities, normalize
@@ -116,6 +117,15 @@ def test_scores_and_gradients_equal_the_reference(num_steps, num_ranks, normaliz
 @pytest.mark.parametrize("num_hidden", [0, 1, 2, 30])
 def test_hidden_edges_are_not_used(num_hidden):
     assert_equal_to_reference(5, num_steps=2, num_ranks=1, num_hidden=num_hidden, normalize=True)
+
+
+@needs_gpu
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("num_steps", [1, 2, 3])
+def test_walks_that_may_not_return_equal_the_reference(num_steps, normalize):
+    assert_equal_to_reference(
+        13, num_steps=num_steps, num_ranks=2, num_hidden=1, normalize=normalize, may_return=False
+    )
 
 
 @needs_gpu

@@ -123,6 +123,46 @@ def test_single_precision_stays_within_a_hundred_thousandth(seed, num_steps, num
         assert float((found - wanted).abs().max()) <= 1e-5 * max(1e-3, float(wanted.abs().max()))
 
 
+def assert_frontier_equals_reference(case, normalize=True, through=None):
+    """Compare results; `through` multiplies the gradients to both attentions first."""
+    found, wanted = (
+        case.results(make(case.operators), normalize) for make in (FrontierEngine, ReferenceEngine)
+    )
+    for results in (found, wanted):
+        results[2:4] = [a * b for a, b in zip(results[2:4], through or (1.0, 1.0), strict=True)]
+    for ours, theirs in zip(found, wanted, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("num_hidden", [2, 5, 30])
+def test_any_number_of_facts_can_be_hidden_from_one_walk(num_hidden):
+    case, rng = Case(11, num_steps=3), np.random.default_rng(0)
+    asked = np.stack([rng.permutation(len(case.facts))[:num_hidden] for _ in range(20)])
+    edges = case.operators.edges_of(case.facts[asked].reshape(-1, 3)).reshape(20, -1)
+    case.walks = Walks.hiding(case.walks.sources, case.walks.rows, edges)
+    assert_frontier_equals_reference(case)
+
+
+@few
+@given(**cases, num_steps=st.integers(1, 4))
+def test_attention_of_exactly_zero_gets_the_gradients_that_softmax_lets_through(
+    seed, num_steps, num_ranks, normalize
+):
+    case, rng = Case(seed, num_steps, num_ranks), np.random.default_rng(seed)
+    kept = [torch.tensor(rng.integers(2, size=each.shape)) for each in case.attention.pair]
+    some = [(each * keep).detach() for each, keep in zip(case.attention.pair, kept, strict=True)]
+    case.attention = Attention(*(each.clone().requires_grad_() for each in some))
+    assert_frontier_equals_reference(case, normalize, through=some)
+
+
+@pytest.mark.parametrize("num_steps", [1, 2])
+def test_a_memory_too_faint_to_be_divided_by_its_sum_gets_the_same_gradients(num_steps):
+    case = Case(2, num_steps)
+    faint = torch.full_like(case.attention.operator, 1e-22).requires_grad_()
+    case.attention = Attention(faint, case.attention.memory)
+    assert_frontier_equals_reference(case)
+
+
 @each_engine
 @pytest.mark.parametrize("normalize", [False, True])
 def test_gradients_pass_the_finite_difference_check(engine, normalize):

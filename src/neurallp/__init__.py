@@ -4,12 +4,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .errors import ConfigError, DataError, FormatError, ModelError, NeuralLPError, UnknownNameError
+    from .errors import (
+        ConfigError,
+        DataError,
+        FormatError,
+        ModelError,
+        NeuralLPError,
+        QuestionError,
+        UnknownNameError,
+    )
     from .evaluation import Evaluation, evaluate
+    from .formats.questions import load_questions
     from .formats.triples import load
     from .knowledge import KnowledgeBase, Split
+    from .language.answering import WordAnswer, WordAnswers
+    from .language.questions import WordQuestion
     from .model import ModelConfig, NeuralLP
     from .program import Program, RuleProgram, learn, load_model, load_program
+    from .questioning import QuestionProgram, learn_questions, load_question_model
     from .reasoning import Answer, Proof, Reasoner, WhyNot
     from .rules import Rule, RuleSet
     from .training import TrainingConfig
@@ -29,6 +41,8 @@ __all__ = [
     "NeuralLPError",
     "Program",
     "Proof",
+    "QuestionError",
+    "QuestionProgram",
     "Reasoner",
     "Rule",
     "RuleProgram",
@@ -37,20 +51,38 @@ __all__ = [
     "TrainingConfig",
     "UnknownNameError",
     "WhyNot",
+    "WordAnswer",
+    "WordAnswers",
+    "WordQuestion",
     "evaluate",
     "learn",
+    "learn_questions",
     "load",
     "load_model",
     "load_program",
+    "load_question_model",
+    "load_questions",
 ]
 
 _HOMES = {
-    "errors": ("ConfigError", "DataError", "FormatError", "ModelError", "NeuralLPError", "UnknownNameError"),
+    "errors": (
+        "ConfigError",
+        "DataError",
+        "FormatError",
+        "ModelError",
+        "NeuralLPError",
+        "QuestionError",
+        "UnknownNameError",
+    ),
     "evaluation": ("Evaluation", "evaluate"),
     "formats.triples": ("load",),
     "knowledge": ("KnowledgeBase", "Split"),
     "model": ("ModelConfig", "NeuralLP"),
+    "formats.questions": ("load_questions",),
+    "language.answering": ("WordAnswer", "WordAnswers"),
+    "language.questions": ("WordQuestion",),
     "program": ("Program", "RuleProgram", "learn", "load_model", "load_program"),
+    "questioning": ("QuestionProgram", "learn_questions", "load_question_model"),
     "reasoning": ("Answer", "Proof", "Reasoner", "WhyNot"),
     "rules": ("Rule", "RuleSet"),
     "training": ("TrainingConfig",),

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from .attention import Attention
+from .lstm import LSTM
 
 MemoryKeys = Literal["present", "previous"]
 
@@ -33,8 +34,7 @@ class Controller(nn.Module):
 
     def _read(self, query: Tensor) -> Tensor:
         """Return h_1 … h_{T+1}, (query, step, hidden): the query is read T times, then END (eq. 9)."""
-        read, end = self.lstm.project(query), self.lstm.project(self.end.unsqueeze(0))
-        states: Tensor = self.lstm([read] * self.num_steps + [end.expand_as(read)])
+        states: Tensor = self.lstm(query, self.end, self.num_steps)
         return states
 
     def _attend_operators(self, hidden: Tensor, allowed: Tensor | None) -> Tensor:
@@ -49,42 +49,6 @@ class Controller(nn.Module):
         past = hidden if keys == "present" else nn.functional.pad(hidden[:, :-1], (0, 0, 1, 0))
         logits = hidden @ past.transpose(1, 2)
         return logits.masked_fill(~self.causal, float("-inf")).softmax(-1)
-
-
-class LSTM(nn.Module):
-    """A long short-term memory whose inputs are projected apart from its steps.
-
-    The query is the same at every step, so it is projected once; torch's own LSTM does it each time and
-    takes half as long again. Starts with a forget bias of 1, as the authors' program does.
-    """
-
-    def __init__(self, input_size: int, hidden_size: int) -> None:
-        super().__init__()
-        self.hidden_size = hidden_size
-        bound = hidden_size**-0.5
-        self.input = nn.Parameter(torch.empty(input_size, 4 * hidden_size).uniform_(-bound, bound))
-        self.recurrent = nn.Parameter(torch.empty(hidden_size, 4 * hidden_size).uniform_(-bound, bound))
-        # Two biases that only ever add, as torch has them: Adam moves their sum twice as fast, which helps.
-        self.input_bias = nn.Parameter(torch.zeros(4 * hidden_size))
-        self.recurrent_bias = nn.Parameter(torch.zeros(4 * hidden_size))
-        nn.init.ones_(self.input_bias.data[:hidden_size])
-
-    def project(self, inputs: Tensor) -> Tensor:
-        """Return what inputs (query, input) add to the gates: forget, input, output, and candidate."""
-        return torch.addmm(self.input_bias + self.recurrent_bias, inputs, self.input)
-
-    def forward(self, projected: list[Tensor]) -> Tensor:
-        """Return the states (query, step, hidden) after each projected input, starting from 0."""
-        size = self.hidden_size
-        hidden = cell = projected[0].new_zeros(len(projected[0]), size)
-        states = []
-        for step in projected:
-            gates = torch.addmm(step, hidden, self.recurrent)
-            forget, write, show = gates[:, : 3 * size].sigmoid().chunk(3, dim=1)
-            cell = forget * cell + write * gates[:, 3 * size :].tanh()
-            hidden = show * cell.tanh()
-            states.append(hidden)
-        return torch.stack(states, dim=1)
 
 
 class RelationController(nn.Module):

@@ -3,6 +3,7 @@
 NeuralLPError                 anything this package raises on purpose
 ├── DataError                 the triples are not what they should be
 │   ├── UnknownNameError      an entity or relation that nobody has heard of
+│   ├── QuestionError         a question in words that cannot be understood or answered
 │   └── FormatError           a file that cannot be read as what it claims to be
 ├── ConfigError               a setting outside what is allowed
 └── ModelError                a model folder that cannot be used
@@ -35,6 +36,10 @@ class UnknownNameError(DataError):
         hint = f" Did you mean {near[0]!r}?" if near else ""
         plural = {"entity": "entities"}.get(kind, f"{kind}s")
         return cls(f"Unknown {kind} {name!r}.{hint} {owner} has {len(known):,} {plural}.")
+
+
+class QuestionError(DataError):
+    """A question in words that cannot be understood, or that the knowledge base cannot answer."""
 
 
 class FormatError(DataError):

@@ -1,6 +1,7 @@
 """Know before you start: what an epoch will take in seconds and bytes."""
 
 import os
+import sys
 from dataclasses import dataclass
 from itertools import islice
 from time import perf_counter
@@ -18,27 +19,40 @@ SAMPLE_QUESTIONS = 256
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds for an epoch, measured on a few batches, and bytes at the peak, by the engine's formula."""
+    """Seconds for an epoch and bytes at the peak, both measured on a few batches."""
 
     seconds_per_epoch: float
     num_epochs: int
     num_bytes: int
 
     def __str__(self) -> str:
-        most = self.seconds_per_epoch * self.num_epochs
+        each, most = self.seconds_per_epoch, self.seconds_per_epoch * self.num_epochs
         return (
-            f"About {self.seconds_per_epoch:.2g} s an epoch, {most:.2g} s for all {self.num_epochs}, "
+            f"About {each:.3g} s an epoch, {most:,.0f} s for all {self.num_epochs}, "
             f"and {self.num_bytes / 2**20:,.0f} MiB of memory."
         )
 
 
 def estimate(training: Training) -> Estimate:
     """Return what an epoch will take; a run that cannot fit in memory is refused."""
+    device = next(training.model.parameters()).device
     num_bytes = training_bytes(training)
-    require_memory(num_bytes, next(training.model.parameters()).device)
+    require_memory(num_bytes, device)
     with one_torch_thread():
         seconds = _time_batches(training) + _time_validation(training)
+    if device.type == "cpu":
+        num_bytes = max(num_bytes, _peak_bytes())
     return Estimate(seconds, training.config.num_epochs, num_bytes)
+
+
+def _peak_bytes() -> int:
+    """Return the most this process has held so far; the batches just timed have made it hold all it needs."""
+    if sys.platform == "win32":
+        return 0
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 def _time_batches(training: Training) -> float:

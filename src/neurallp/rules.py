@@ -37,6 +37,7 @@ class Rule:
     distinct_ends: bool = False  # the source itself is no answer: X != Y
     support: int | None = None
     num_predictions: int | None = None
+    never_returns: bool = False  # no step comes back to the source: X != A, …, X != Y
 
     @property
     def measured_confidence(self) -> float | None:
@@ -62,8 +63,8 @@ class Rule:
     def __str__(self) -> str:
         links = zip(self.body, self.variables, self.variables[1:], strict=False)
         atoms = [atom(*link) for link in links] or ["X = Y"]
-        if self.distinct_ends:
-            atoms.append("X != Y")
+        apart = self.variables[1:] if self.never_returns else ["Y"] * self.distinct_ends
+        atoms += [f"X != {variable}" for variable in apart]
         return f"{atom(self.target, 'X', 'Y')} <= {', '.join(atoms)}"
 
 

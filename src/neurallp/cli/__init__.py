@@ -12,9 +12,11 @@ from ..errors import NeuralLPError
 from .asking import ask, explain, predict, why_not
 from .demo import demo
 from .exchanging import convert, export, import_rules
+from .experimenting import experiment
 from .inspecting import evaluate, rules
 from .learning import learn
 from .printing import console, show_error, show_warning
+from .questions import qa
 
 app = typer.Typer(
     help="Learn weighted logical rules from a knowledge base, answer questions with them, and show why.",
@@ -23,9 +25,10 @@ app = typer.Typer(
     # Plain help: it keeps names whole at 80 columns, and [brackets] as they are.
     rich_markup_mode=None,
 )
-for command in (demo, learn, rules, ask, explain, why_not, predict, evaluate, export, convert):
+for command in (demo, learn, rules, ask, explain, why_not, predict, evaluate, export, convert, experiment):
     app.command()(command)
 app.command("import")(import_rules)
+app.add_typer(qa, name="qa")
 
 
 def main() -> None:

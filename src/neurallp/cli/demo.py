@@ -1,5 +1,6 @@
 """`demo`: a family's rules learned, one question answered and proved."""
 
+from enum import StrEnum
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,12 +19,31 @@ if TYPE_CHECKING:
 SHOWN = ("uncle", "grandmother", "sister", "husband", "nephew")
 
 
+class Story(StrEnum):
+    """What a demonstration is about."""
+
+    family = "family"
+    questions = "questions"
+
+
 def demo(
+    story: Annotated[
+        Story, typer.Argument(help="A family's rules, or questions about films.")
+    ] = Story.family,
     people: Annotated[int, typer.Option(help="Size of the family, over four generations.")] = 240,
     seed: Annotated[int, typer.Option(min=0, help="Another seed, another family.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Learn a made-up family's rules, answer a question and prove it."""
+    """Learn the rules of a made-up family, or questions about films."""
+    if story is Story.questions:
+        from .question_demo import show_questions
+
+        show_questions(seed, as_json)
+    else:
+        _show_family(people, seed, as_json)
+
+
+def _show_family(people: int, seed: int, as_json: bool) -> None:
     from ..datasets.family import family_knowledge_base
     from ..knowledge import split_triples
 

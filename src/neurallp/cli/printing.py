@@ -12,6 +12,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from ..evaluation import Evaluation
+    from ..language.judging import QuestionMeasures
     from ..reasoning import Answer
     from ..rules import Rule
 
@@ -70,6 +71,16 @@ def relations_table(relations: "dict[str, Evaluation]") -> Table:
     for name, found in sorted(relations.items(), key=lambda item: -item[1].num_questions):
         hits = f"{found.realistic.hits_at_10:.3f}"
         table.add_row(escape(name), f"{found.mrr:.3f}", hits, f"{found.num_questions:,}")
+    return table
+
+
+def question_measures_table(parts: "dict[str, QuestionMeasures]") -> Table:
+    """Return accuracy, Hits@1 and F1 of each part, with the bounds that ties leave."""
+    table = _table("", numbers=("accuracy", "Hits@1", "F1", "questions", "Hits@1, ties last", "ties first"))
+    for name, found in parts.items():
+        means = (f"{value:.3f}" for value in (found.accuracy, found.hits_at_1, found.f1))
+        bounds = (f"{found.pessimistic[1]:.3f}", f"{found.optimistic[1]:.3f}")
+        table.add_row(escape(name), *means, f"{found.num_questions:,}", *bounds)
     return table
 
 

@@ -112,10 +112,12 @@ class CudaEngine:
         # Walks that only fill the last block start nowhere, so all their memories are 0.
         rows = self._tensor(np.pad(walks.rows, (0, -len(walks) % BLOCK)))
         start = self._start(walks, attention.operator.new_zeros(self.operators.num_entities, len(rows)))
+        # What may arrive where: 0 at the source of a walk that may not return.
+        open_to = None if walks.may_return else 1 - start
         total = torch.zeros_like(start)
         for operator, memory in zip(attention.operator, attention.memory, strict=True):
             a, b = operator.permute(1, 2, 0)[..., rows], memory.permute(1, 2, 0)[..., rows]
-            total = total + _infer_rank(hop, a, b, start, normalize)
+            total = total + _infer_rank(hop, a, b, start, open_to, normalize)
         return total[:, : len(walks)]
 
     def _start(self, walks: Walks, zeros: Tensor) -> Tensor:
@@ -123,12 +125,15 @@ class CudaEngine:
         return zeros
 
 
-def _infer_rank(hop: Any, a: Tensor, b: Tensor, start: Tensor, normalize: bool) -> Tensor:
+def _infer_rank(
+    hop: Any, a: Tensor, b: Tensor, start: Tensor, open_to: Tensor | None, normalize: bool
+) -> Tensor:
     """Return u_{T+1}; `a` is (step, operator, walk), `b` (step, slot, walk)."""
     memories = [start]  # eq. 6
     for t in range(len(a)):  # eq. 7
         # The first read is b u_0. Scaled after the hop, u_0 stays constant: its gradient would cost a hop.
         memory = hop(a[t], _read(memories, b[t])) if t else b[0, 0] * hop(a[0], start)
+        memory = memory if open_to is None else memory * open_to
         memories.append(_normalized(memory) if normalize else memory)
     return _read(memories, b[-1])  # eq. 8
 

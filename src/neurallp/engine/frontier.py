@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ..attention import Attention
+from ..errors import ConfigError
 from ..knowledge import Ids
 from .kernels import BLOCK, Doubles, Floats, Graph, Pairs, Small, Task, Trail, score_all, score_pairs
 from .operators import Operators
@@ -74,6 +75,8 @@ class FrontierEngine:
         return self.num_threads * (graph + scratch) + min(gradients, MOST_GRADIENT_BYTES)
 
     def _task(self, attention: Attention, walks: Walks, normalize: bool) -> Task:
+        if attention.operator.shape[-1] != self.operators.num_operators:
+            raise ConfigError("The attention is over other operators than those of the knowledge base.")
         edges = walks.hidden_edges
         operator, memory = (each.detach().contiguous().numpy() for each in attention.pair)
         return Task(
@@ -84,6 +87,7 @@ class FrontierEngine:
             operator,
             memory,
             normalize,
+            walks.may_return,
         )
 
     def share(
@@ -92,20 +96,30 @@ class FrontierEngine:
         """Return what `work` gives for each chunk of walks (or of a part), in order, done by all threads."""
         part = range(len(task.sources)) if part is None else part
         kind = task.operator.shape[2], task.operator.dtype
+        chunks = part[::CHUNK]
+        # Threads need no lock: taking the next of a range, popping and appending are atomic.
+        waiting, results = iter(chunks), {}
 
-        def do(first: int) -> Any:
-            # Popping and appending are atomic, so threads need no lock to take scratch and give it back.
-            try:
-                scratch = self._spare[kind].pop()
-            except IndexError:
-                scratch = self._scratch(*kind)
-            result = work(*scratch, first, min(first + CHUNK, part.stop))
+        def take_chunks() -> None:
+            scratch = self._take_scratch(*kind)
+            for first in waiting:
+                results[first] = work(*scratch, first, min(first + CHUNK, part.stop))
             self._spare[kind].append(scratch)
-            return result
 
-        starts = part[::CHUNK]
-        alone = self.num_threads == 1 or len(starts) == 1
-        return list(map(do, starts) if alone else self._pool.map(do, starts))
+        helpers = [self._pool.submit(take_chunks) for _ in range(min(self.num_threads, len(chunks)) - 1)]
+        take_chunks()
+        for helper in helpers:
+            # Do not wait for one that has not begun: it would find nothing left to do.
+            if not helper.cancel():
+                helper.result()
+        return [results[first] for first in chunks]
+
+    def _take_scratch(self, num_steps: int, dtype: Any) -> tuple[Graph, Trail]:
+        """Return spare scratch, or new."""
+        try:
+            return self._spare[num_steps, dtype].pop()
+        except IndexError:
+            return self._scratch(num_steps, dtype)
 
     def _scratch(self, num_steps: int, dtype: Any) -> tuple[Graph, Trail]:
         """Return a thread's own graph, whose edges can be hidden, and an empty trail."""
@@ -121,6 +135,7 @@ class FrontierEngine:
             counts=np.zeros(self.operators.num_operators),
             final=np.zeros(size, dtype),
             blocks=np.zeros(-(-size // BLOCK), bool),
+            returning=np.zeros(len(graph.runs), bool),
         )
         return graph, trail
 

@@ -34,7 +34,8 @@ class ReferenceEngine:
         if len(walks.hidden_edges):
             # Set to zero rather than subtracted: a difference would leave rounding noise behind.
             messages[self._tensor(walks.hidden_edges), self._tensor(walks.hidden_rows)] = 0.0
-        return torch.zeros_like(memory).index_add(0, self._targets, messages)
+        reached = torch.zeros_like(memory).index_add(0, self._targets, messages)
+        return reached if walks.may_return else reached * (1 - self._start(walks, memory))
 
     def infer(self, attention: Attention, walks: Walks, *, normalize: bool) -> Tensor:
         """Return u_{T+1} of every walk, (entity, walk), summed over ranks (eqs. 6-8)."""
@@ -74,7 +75,8 @@ class ReferenceEngine:
             self.infer(attention, walks[start : start + at_once], normalize=normalize).T
             for start in range(0, len(walks), at_once)
         ]
-        return Scores.of_dense(torch.cat(parts).cpu().numpy())
+        none = torch.zeros(0, self.operators.num_entities, dtype=attention.operator.dtype)
+        return Scores.of_dense(torch.cat([none.to(self.device), *parts]).cpu().numpy())
 
 
 def _read(memories: list[Tensor], weights: Tensor) -> Tensor:

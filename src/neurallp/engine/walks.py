@@ -20,13 +20,14 @@ class Walks:
     sources: Ids  # (walk,)
     rows: Ids  # (walk,) the row of Attention to follow
     hidden_offsets: Ids  # (walk + 1,)
-    hidden_edges: Ids  # walk w may not use hidden_edges[hidden_offsets[w] : hidden_offsets[w + 1]], ascending
+    hidden_edges: Ids  # those of walk w: [hidden_offsets[w] : hidden_offsets[w + 1]], ascending, distinct
+    may_return: bool = True  # False: nothing arrives at the source again, so no path comes back to it
 
     @classmethod
-    def free(cls, sources: Ids, rows: Ids) -> "Walks":
+    def free(cls, sources: Ids, rows: Ids, *, may_return: bool = True) -> "Walks":
         """Return walks that may use every edge."""
         none = np.zeros(0, dtype=np.int64)
-        return cls(sources, rows, np.zeros(len(sources) + 1, dtype=np.int64), none)
+        return cls(sources, rows, np.zeros(len(sources) + 1, dtype=np.int64), none, may_return)
 
     @classmethod
     def hiding(cls, sources: Ids, rows: Ids, edges: Ids) -> "Walks":
@@ -36,6 +37,7 @@ class Walks:
         """
         edges = np.sort(edges, axis=1)
         present = edges >= 0
+        present[:, 1:] &= edges[:, 1:] != edges[:, :-1]
         offsets = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
         return cls(sources, rows, offsets.astype(np.int64), edges[present])
 
@@ -55,6 +57,7 @@ class Walks:
             self.rows[part],
             offsets - offsets[0],
             self.hidden_edges[offsets[0] : offsets[-1]],
+            self.may_return,
         )
 
 

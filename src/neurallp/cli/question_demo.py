@@ -1,0 +1,45 @@
+"""`demo questions`: questions about made-up films, learned from answers alone, asked and explained."""
+
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+
+from .printing import console, print_json, question_measures_table
+from .questions import show_answers, watch
+
+if TYPE_CHECKING:
+    from ..language.questions import WordQuestion
+
+
+def show_questions(seed: int, as_json: bool) -> None:
+    """Learn from questions with answers, then answer some that were not among them."""
+    from ..datasets.movies import movie_questions, movies_knowledge_base
+    from ..questioning import configure_questions, finish_questions, prepare_questions
+
+    kb = movies_knowledge_base(seed=seed)
+    train, test = movie_questions(kb, 2000, seed), movie_questions(kb, 400, seed + 1)
+    if not as_json:
+        console.print(
+            f"Made-up films: {len(kb.entities):,} entities, {len(kb.facts):,} facts; "
+            f"{len(train):,} questions with their answers, and no word about relations."
+        )
+    training = prepare_questions(kb, train, *configure_questions(seed=seed, num_epochs=6))
+    for _ in watch(training, quiet=as_json):
+        pass
+    program = finish_questions(training, kb)
+    found = program.evaluate(test)
+    asked = [program.ask_words(question.unmarked.text, 3) for question in one_of_each_length(test)]
+    if as_json:
+        print_json({"answers": [each.as_dict() for each in asked], "test": found.as_dict()})
+        return
+    for each in asked:
+        console.print(f"\n[bold]{escape(each.question)}?[/]", soft_wrap=True)
+        show_answers(each)
+    console.print("\n[bold]How often it is right[/] on questions it has not seen")
+    console.print(question_measures_table({"marks given": found.marked, "own spotting": found.own_spotting}))
+
+
+def one_of_each_length(questions: "list[WordQuestion]") -> "list[WordQuestion]":
+    """Return the first question of one, two and three steps."""
+    by_length = {len((question.kind or "").split()): question for question in reversed(questions)}
+    return [by_length[length] for length in sorted(by_length)]

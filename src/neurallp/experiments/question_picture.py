@@ -1,0 +1,65 @@
+"""The paper's figure of section 4.4: questions laid out by t-SNE, coloured by the rule they use."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ..errors import ConfigError
+from ..knowledge import KnowledgeBase
+from ..language.questions import WordQuestion
+from ..questioning import QuestionProgram
+from ..rules import Rule, atom
+
+NUM_QUESTIONS = 650  # as in the paper
+MOST_RULES = 12  # with a colour and a label of their own
+
+
+def draw_questions(
+    program: QuestionProgram, kb: KnowledgeBase, questions: Sequence[WordQuestion], path: Path, seed: int = 0
+) -> None:
+    """Draw up to 650 questions by what the controller reads of them; each cluster is labelled by its rule."""
+    from matplotlib.figure import Figure
+
+    chosen = Random(seed).sample(list(questions), min(NUM_QUESTIONS, len(questions)))
+    places, rules = lay_out(program, kb, chosen, seed)
+    figure = Figure(figsize=(9, 7), layout="constrained")
+    axes = figure.subplots()
+    for number, (rule, _) in enumerate(Counter(rules).most_common(MOST_RULES)):
+        mine = places[[other == rule for other in rules]]
+        axes.scatter(mine[:, 0], mine[:, 1], s=12, color=f"C{number % 10}", marker="os"[number // 10])
+        axes.annotate(rule, np.median(mine, axis=0), fontsize=7, ha="center")
+    rest = [rule not in dict(Counter(rules).most_common(MOST_RULES)) for rule in rules]
+    axes.scatter(places[rest, 0], places[rest, 1], s=6, color="lightgray")
+    axes.set(xticks=[], yticks=[], title=f"{len(chosen)} questions, by the rule they use")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def lay_out(
+    program: QuestionProgram, kb: KnowledgeBase, questions: Sequence[WordQuestion], seed: int = 0
+) -> tuple[NDArray[np.floating], list[str]]:
+    """Return a place on the plane for each question, and the rule it uses."""
+    try:
+        from sklearn.manifold import TSNE
+    except ImportError as error:
+        raise ConfigError("The picture needs more: pip install 'neurallp[plots]'.") from error
+    reasoner = program.reasoner(kb)
+    readings = [reasoner.reader.readings(question.text)[0] for question in questions]
+    with torch.no_grad():
+        vectors = program.model.encode([reading.phrase for reading in readings]).numpy()
+    # Many questions share one wording and would fall on one point: a little noise shows how many.
+    vectors = vectors + np.random.default_rng(seed).normal(0, 0.02 * vectors.std(), vectors.shape)
+    perplexity = min(30.0, (len(vectors) - 1) / 3)
+    places = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(vectors)
+    return places, [_label(reasoner.rules(reading)[0]) for reading in readings]
+
+
+def _label(rule: Rule) -> str:
+    variables = ["X", *"ABCDEFGH"[: len(rule.body) - 1], "Y"]
+    links = zip(rule.body, variables, variables[1:], strict=False)
+    return ", ".join(atom(*link) for link in links)

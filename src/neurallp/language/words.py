@@ -1,0 +1,84 @@
+"""Words: how a text falls into them, how often each was asked with, and their numbers."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import log
+
+from ..errors import QuestionError
+
+PADDING, UNKNOWN, ENTITY = 0, 1, 2
+NUM_SPECIAL = 3
+
+#: No question that anybody asks is longer; a whole book would only waste time.
+MOST_WORDS = 200
+
+
+@dataclass(frozen=True)
+class Token:
+    """One word as it is compared, and where it stands in the text."""
+
+    word: str
+    start: int
+    stop: int
+
+
+def tokenise(text: str) -> list[Token]:
+    """Return the words of a text, without case, accents and punctuation.
+
+    >>> [token.word for token in tokenise("Who's in Amélie?")]
+    ['who', 's', 'in', 'amelie']
+    """
+    return [Token(fold(match[0]), match.start(), match.end()) for match in re.finditer(r"\w+", text)]
+
+
+def fold(word: str) -> str:
+    """Return a word without case and accents."""
+    parts = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(letter for letter in parts if not unicodedata.combining(letter))
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text as they are compared; refuse what is no question."""
+    tokens = tokenise(text)
+    if not tokens:
+        raise QuestionError("The question is empty. Ask something, as in: who directed Blade Runner?")
+    if len(tokens) > MOST_WORDS:
+        raise QuestionError(
+            f"The question has {len(tokens):,} words; at most {MOST_WORDS} are read. Shorten it."
+        )
+    return [token.word for token in tokens]
+
+
+class WordVocabulary:
+    """The words that questions were asked with, the most frequent first, and how often each was.
+
+    Numbers 0 to 2 stand for padding, an unknown word and the entity asked about.
+    """
+
+    def __init__(self, counts: dict[str, int]) -> None:
+        self.counts = dict(counts)
+        self._ids = {word: NUM_SPECIAL + i for i, word in enumerate(self.counts)}
+        self._num_asked = sum(self.counts.values())
+
+    @classmethod
+    def of(cls, questions: Iterable[Sequence[str]]) -> "WordVocabulary":
+        """Return the vocabulary of questions, each given as its words without the entity."""
+        counts = Counter(word for words in questions for word in words)
+        return cls(dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))))
+
+    def __len__(self) -> int:
+        return NUM_SPECIAL + len(self.counts)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._ids
+
+    def id(self, word: str) -> int:
+        """Return the number of a word, or that of the unknown word."""
+        return self._ids.get(word, UNKNOWN)
+
+    def surprise(self, word: str) -> float:
+        """Return how little a word is to be expected in a question, -log of its share: names surprise."""
+        return log((self._num_asked + 1) / (self.counts.get(word, 0) + 1))
