@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..errors import ConfigError
+from ..errors import ConfigError, QuestionError
 from ..knowledge import KnowledgeBase
+from ..language.answering import QuestionReasoner
 from ..language.questions import WordQuestion
 from ..questioning import QuestionProgram
 from ..rules import Rule, atom
@@ -56,7 +57,15 @@ def lay_out(
     vectors = vectors + np.random.default_rng(seed).normal(0, 0.02 * vectors.std(), vectors.shape)
     perplexity = min(30.0, (len(vectors) - 1) / 3)
     places = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(vectors)
-    return places, [_label(reasoner.rules(reading)[0]) for reading in readings]
+    return places, [_label(_rule_used(reasoner, question.text)) for question in questions]
+
+
+def _rule_used(reasoner: QuestionReasoner, text: str) -> Rule:
+    """Return the rule of the best answer, or the one asked for where there is no answer."""
+    try:
+        return reasoner.ask(text, 1)[0].rule
+    except QuestionError:
+        return reasoner.rules(reasoner.reader.readings(text)[0])[0]
 
 
 def _label(rule: Rule) -> str:

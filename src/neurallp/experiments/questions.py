@@ -194,7 +194,7 @@ def compare_chains(
         took.append(perf_counter() - started)
         if question.kind is not None and found[0].entity in question.answers:
             same.append(found[0].rule.body == chain_of(question.kind))
-    return (mean(same) if same else None), 1000 * float(np.median(took))
+    return (float(mean(same)) if same else None), 1000 * float(np.median(took))
 
 
 def chain_of(kind: str) -> tuple[str, ...]:
