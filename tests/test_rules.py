@@ -168,6 +168,7 @@ def test_a_rule_is_one_json_object_that_reads_itself():
         "distinct_ends": True,
         "support": 1,
         "num_predictions": 2,
+        "never_returns": False,
         "measured_confidence": 0.5,
         "rule": "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y",
     }
