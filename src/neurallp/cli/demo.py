@@ -65,7 +65,8 @@ def _learn(split: "Split", seed: int, quiet: bool) -> "Program":
     from ..program import configure, finish, prepare
     from .learning import watch
 
-    training = prepare(split, *configure(seed=seed))
+    # Longer steps than usual, and fewer: a visitor should not have to wait.
+    training = prepare(split, *configure(seed=seed, num_epochs=8, learning_rate=0.005))
     for _ in watch(training, quiet):
         pass
     return finish(training)
