@@ -1,13 +1,10 @@
 import json
-import sys
-import warnings
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from samples import untrained
 
-from neurallp.cli import main
 from neurallp.datasets.family import family_knowledge_base, family_triples
 from neurallp.formats import read_triples, write_triples
 from neurallp.formats.exchange import EXPORTS
@@ -24,19 +21,9 @@ SELF = Rule("uncle", ("uncle",), 0.25, 0.5)
 pytestmark = pytest.mark.filterwarnings("always")
 
 
-@pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Run the command in a folder of its own; give its exit code, output and errors."""
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+@pytest.fixture(autouse=True)
+def a_folder_of_its_own(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["neurallp", *map(str, arguments)])
-        with pytest.raises(SystemExit) as done:
-            main()
-        return done.value.code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture
