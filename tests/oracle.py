@@ -40,6 +40,12 @@ def enumerate_paths(edges, source, body):
                 yield (source, *rest)
 
 
+def is_apart(path, rule):
+    """Return whether a path has different entities where a rule wants them: its ends, and places apart."""
+    ends = [(0, len(rule.body))] if rule.distinct_ends else []
+    return not any(path[i] == path[j] for i, j in [*ends, *rule.apart])
+
+
 def merged_rules(operator, memory):
     """Return {body: confidence}, equal bodies added up."""
     rules = defaultdict(float)

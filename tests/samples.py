@@ -1,11 +1,13 @@
 """Random things to hold promises against: attention, knowledge bases, and models nobody has trained."""
 
+from itertools import combinations
+
 import numpy as np
 import torch
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from neurallp import KnowledgeBase, ModelConfig, NeuralLP
+from neurallp import KnowledgeBase, ModelConfig, NeuralLP, Rule
 
 
 def shares(weights):
@@ -34,6 +36,18 @@ def knowledge_bases(draw, num_entities=5, num_relations=2, most_facts=8, reflexi
     fact = st.tuples(pair, st.integers(0, num_relations - 1))
     facts = [(draw(pair), r) for r in range(num_relations)] + draw(st.lists(fact, max_size=most_facts))
     return KnowledgeBase.from_triples((f"e{head}", f"r{r}", f"e{tail}") for (head, tail), r in facts)
+
+
+@st.composite
+def rules_over(draw, *relations, most_steps=3):
+    """Draw a rule, some of whose variables must stand for different entities."""
+    operator = st.sampled_from([mark + name for name in relations for mark in ("", "~")])
+    body = draw(st.lists(operator, max_size=most_steps))
+    pairs = list(combinations(range(len(body) + 1), 2))
+    apart = draw(st.sets(st.sampled_from(pairs))) if pairs else ()
+    confidence = draw(st.sampled_from([0.25, 0.5, 1.0]))
+    ends = draw(st.booleans())
+    return Rule(draw(operator), tuple(body), confidence, distinct_ends=ends, apart=tuple(sorted(apart)))
 
 
 def untrained(kb, seed=0, **settings):

@@ -13,7 +13,7 @@ from neurallp.datasets.family import family_knowledge_base
 from neurallp.errors import ConfigError, DataError, FormatError
 from neurallp.formats import DataWarning
 from neurallp.formats.exchange import EXPORTS, IMPORTS, export_rules, import_rules
-from neurallp.hygiene import face_forward, mirror
+from neurallp.hygiene import face_forward, mirror, require_distinct_variables
 from neurallp.rules import Rule, RuleSet, measure
 
 UNCLE = Rule("uncle", ("father", "brother"), 0.5, distinct_ends=True, support=60, num_predictions=120)
@@ -41,9 +41,10 @@ any_rules = st.builds(
     confidence=st.floats(0, 2),
     normalized_confidence=st.floats(0, 1),
     distinct_ends=st.booleans(),
+    apart=st.just(()) | st.just(((0, 1),)),
     support=st.none() | st.integers(0, 9),
     num_predictions=st.none() | st.integers(0, 9),
-)
+).filter(lambda rule: rule.body or not rule.apart)
 within_test = settings(
     deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
@@ -73,9 +74,16 @@ def all_kinds_of_rules():
         ("s", "s", "s"),
     ]
     kinds = [(body, distinct, mark) for body in bodies for distinct in (False, True) for mark in ("", "~")]
-    return [
+    rules = [
         Rule(f"{mark}rule{i}", body, 0.5 + 0.001 * i, 0.5, distinct_ends=distinct)
         for i, (body, distinct, mark) in enumerate(kinds)
+    ]
+    long = [replace(rule, target=f"{rule.target}_apart") for rule in rules if len(rule.body) > 1]
+    from_source = [replace(rule, apart=((0, 1), (0, 2))) for rule in long]
+    return [
+        *rules,
+        *from_source,
+        *require_distinct_variables(replace(r, target=f"{r.target}_all") for r in long),
     ]
 
 
@@ -125,7 +133,7 @@ def test_our_own_formats_give_back_every_rule(form, tmp_path, rules):
 @given(rule=any_rules)
 @settings(within_test, max_examples=100)
 def test_anyburl_gives_a_rule_back_or_refuses_it(tmp_path, rule):
-    rule = replace(rule, support=3, num_predictions=4, distinct_ends=True)
+    rule = replace(rule, support=3, num_predictions=4, distinct_ends=True, apart=())
     with suppress(FormatError):
         export_rules(tmp_path / "rules.txt", [rule], "anyburl")
         found = import_rules(tmp_path / "rules.txt", "anyburl")

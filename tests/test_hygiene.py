@@ -1,8 +1,8 @@
 from dataclasses import replace
 
 from hypothesis import given, settings
-from hypothesis import strategies as st
-from oracle import enumerate_paths
+from oracle import enumerate_paths, is_apart
+from samples import rules_over
 
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.hygiene import (
@@ -13,6 +13,7 @@ from neurallp.hygiene import (
     mirror,
     normalize,
     require_distinct_ends,
+    require_distinct_variables,
     tidy,
 )
 from neurallp.knowledge import KnowledgeBase
@@ -24,14 +25,7 @@ SELF = Rule("uncle", ("uncle",), 1.0)
 TRIPLES = "a r b, b r c, c s a, a s a, d t b, b t d, d r d"
 KB = KnowledgeBase.from_triples(tuple(triple.split()) for triple in TRIPLES.split(", "))
 
-operators = st.sampled_from([mark + name for name in KB.relations for mark in ("", "~")])
-rules = st.builds(
-    Rule,
-    target=operators,
-    body=st.lists(operators, max_size=3).map(tuple),
-    confidence=st.floats(0, 1),
-    distinct_ends=st.booleans(),
-)
+rules = rules_over(*KB.relations)
 
 
 def oracle_pairs(rule):
@@ -39,12 +33,12 @@ def oracle_pairs(rule):
     num = len(KB.relations)
     edges = [edge for h, r, t in KB.facts.tolist() for edge in ((h, r, t), (t, r + num, h))]
     body = [KB.relations.operator_id(name) for name in rule.body]
-    pairs = {(s, path[-1]) for s in range(len(KB.entities)) for path in enumerate_paths(edges, s, body)}
-    if rule.distinct_ends:
-        pairs = {(source, answer) for source, answer in pairs if source != answer}
+    paths = (path for s in range(len(KB.entities)) for path in enumerate_paths(edges, s, body))
+    pairs = {(path[0], path[-1]) for path in paths if is_apart(path, rule)}
     return {(t, h) for h, t in pairs} if rule.target.startswith("~") else pairs
 
 
+@settings(deadline=None)  # compiled on first use
 @given(rules)
 def test_a_rule_derives_the_pairs_that_enumeration_finds(rule):
     pairs = derive(rule, KB).tolist()
@@ -95,6 +89,16 @@ def test_distinct_ends_can_be_required_and_old_counts_go():
     rule = Rule("uncle", ("father", "brother"), 0.5, support=3, num_predictions=4)
     assert require_distinct_ends([rule]) == RuleSet([replace(UNCLE, normalized_confidence=1.0)])
     assert require_distinct_ends([replace(UNCLE, support=1)]) == RuleSet([replace(UNCLE, support=1)])
+
+
+def test_all_variables_along_a_path_can_be_required_to_differ():
+    rule = Rule("r", ("s", "~s", "t"), 0.5, support=3, num_predictions=4)
+    (distinct,) = require_distinct_variables([rule])
+    assert str(distinct) == (
+        "r(X, Y) <= s(X, A), s(B, A), t(B, Y), X != A, X != B, X != Y, A != B, A != Y, B != Y"
+    )
+    assert distinct.measured_confidence is None
+    assert require_distinct_variables([distinct]) == RuleSet([distinct])
 
 
 def test_confidences_are_normalised_within_each_target():

@@ -8,7 +8,7 @@ import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import attention_of, attentions, edges, knowledge_bases, model_settings, untrained
+from samples import attention_of, attentions, edges, knowledge_bases, model_settings, rules_over, untrained
 
 from neurallp import (
     ConfigError,
@@ -371,11 +371,8 @@ BIG_FAMILY = [
 
 @st.composite
 def rule_sets(draw):
-    """Draw rules over r0 and r1, some of which allow the source as an answer and some do not."""
-    operator = st.sampled_from(["r0", "r1", "~r0", "~r1"])
-    body = st.lists(operator, max_size=3).map(tuple)
-    rule = st.builds(Rule, operator, body, st.sampled_from([0.25, 0.5, 1.0]), distinct_ends=st.booleans())
-    return draw(st.lists(rule, min_size=1, max_size=5))
+    """Draw rules over r0 and r1, some of which want different entities at some places and some do not."""
+    return draw(st.lists(rules_over("r0", "r1"), min_size=1, max_size=5))
 
 
 def rule_scores(kb, rules, source, query):
@@ -386,7 +383,7 @@ def rule_scores(kb, rules, source, query):
     for rule in own or turned:
         body = tuple(map(kb.relations.operator_id, rule.body))
         for path in oracle.enumerate_paths(edges(kb), source, body):
-            if path[-1] != source or not rule.distinct_ends:
+            if oracle.is_apart(path, rule):
                 scores[path[-1]] = scores.get(path[-1], 0) + rule.confidence
     return scores
 

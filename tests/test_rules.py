@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from samples import attention_of, attentions, edges, knowledge_bases, model_settings, untrained
+from samples import attention_of, attentions, edges, knowledge_bases, model_settings, rules_over, untrained
 
 from neurallp import KnowledgeBase, Program, Rule, RuleSet, TrainingConfig
 from neurallp.attention import Attention
@@ -168,7 +168,7 @@ def test_a_rule_is_one_json_object_that_reads_itself():
         "distinct_ends": True,
         "support": 1,
         "num_predictions": 2,
-        "never_returns": False,
+        "apart": [],
         "measured_confidence": 0.5,
         "rule": "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y",
     }
@@ -261,14 +261,18 @@ def pairs_of(kb, body):
 @few
 @given(
     kb=knowledge_bases(num_relations=2, most_facts=12),
-    body=st.lists(st.sampled_from(["r0", "r1", "~r0", "~r1"]), max_size=3),
-    target=st.sampled_from(["r0", "~r1"]),
-    distinct_ends=st.booleans(),
+    rule=rules_over("r0", "r1"),
 )
-def test_measured_support_equals_a_count_of_all_pairs(kb, body, target, distinct_ends):
-    (rule,) = measure([Rule(target, tuple(body), 0.5, distinct_ends=distinct_ends)], kb)
-    predicted = {(x, y) for x, y in pairs_of(kb, body) if not (distinct_ends and x == y)}
-    right = predicted & pairs_of(kb, [target])
+def test_measured_support_equals_a_count_of_all_pairs(kb, rule):
+    (rule,) = measure([rule], kb)
+    body = tuple(map(kb.relations.operator_id, rule.body))
+    predicted = {
+        (path[0], path[-1])
+        for source in range(len(kb.entities))
+        for path in oracle.enumerate_paths(edges(kb), source, body)
+        if oracle.is_apart(path, rule)
+    }
+    right = predicted & pairs_of(kb, [rule.target])
     assert (rule.num_predictions, rule.support) == (len(predicted), len(right))
     assert rule.measured_confidence == (len(right) / len(predicted) if predicted else 0)
 

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def merge_duplicates(rules: Iterable[Rule], combine: Callable[[list[float]], flo
     """
     groups: defaultdict[object, list[Rule]] = defaultdict(list)
     for rule in rules:
-        groups[rule.target, rule.body, rule.distinct_ends].append(rule)
+        groups[rule.target, rule.body, *rule.unequal].append(rule)
     return RuleSet(_merge(group, combine) for group in groups.values())
 
 
@@ -60,6 +61,19 @@ def require_distinct_ends(rules: Iterable[Rule]) -> RuleSet:
         rule if rule.distinct_ends else replace(rule, distinct_ends=True, support=None, num_predictions=None)
         for rule in rules
     )
+
+
+def require_distinct_variables(rules: Iterable[Rule]) -> RuleSet:
+    """Return the rules with different entities for all their variables; counts made without that go."""
+    return RuleSet(map(_with_distinct_variables, rules))
+
+
+def _with_distinct_variables(rule: Rule) -> Rule:
+    pairs = combinations(range(len(rule.body) + 1), 2)
+    apart = tuple(pair for pair in pairs if pair != (0, len(rule.body)))
+    if rule.distinct_ends and rule.apart == apart:
+        return rule
+    return replace(rule, distinct_ends=True, apart=apart, support=None, num_predictions=None)
 
 
 def normalize(rules: Iterable[Rule]) -> RuleSet:
@@ -101,7 +115,8 @@ def mirror(rule: Rule) -> Rule:
     Both conclude the same facts, but one is asked from the head and the other from the tail.
     """
     body = tuple(_inverse(name) for name in reversed(rule.body))
-    return replace(rule, target=_inverse(rule.target), body=body)
+    apart = tuple(sorted((len(body) - j, len(body) - i) for i, j in rule.apart))
+    return replace(rule, target=_inverse(rule.target), body=body, apart=apart)
 
 
 def face_forward(rule: Rule) -> Rule:

@@ -11,6 +11,7 @@ import torch
 
 from .attention import Attention
 from .engine import Engine, Operators, Scores, Walks
+from .engine.counting import count_paths
 from .engine.reference import SMALLEST_SUM
 from .hygiene import mirror
 from .knowledge import Ids, Relations
@@ -109,12 +110,22 @@ class GivenEvidence:
     def _scores(self, query: int, sources: Ids) -> Scores:
         rules = list(self.rules(query))
         reflexive = [rule for rule in rules if not rule.distinct_ends]
-        scores = self._walk(rules, sources)
+        scores = self._add_up(rules, sources)
         if len(reflexive) == len(rules):
             return scores
         rows = np.arange(len(sources))
-        own = self._walk(reflexive, sources).at(rows, sources) if reflexive else -np.inf
+        own = self._add_up(reflexive, sources).at(rows, sources) if reflexive else -np.inf
         return scores.replaced(rows, sources, own)
+
+    def _add_up(self, rules: Sequence[Rule], sources: Ids) -> Scores:
+        """Return the sum over rules; only X != Y is left to do, as it concerns an answer and not a path."""
+        walked = self._walk([rule for rule in rules if not rule.apart], sources)
+        return Scores.added([walked, *(self._count(rule, sources) for rule in rules if rule.apart)])
+
+    def _count(self, rule: Rule, sources: Ids) -> Scores:
+        """Return what a rule adds that wants different entities on its way, which no memory can tell."""
+        body = body_ids(rule, self.relations)
+        return count_paths(self.operators, body, rule.unequal, sources).times(rule.confidence)
 
     def _walk(self, rules: Sequence[Rule], sources: Ids) -> Scores:
         if not rules:
@@ -125,8 +136,8 @@ class GivenEvidence:
     def parts(self, source: int, query: int, answer: int) -> Iterator[tuple[Rule, Path, float]]:
         """Yield every rule with every path along its body."""
         for rule in self.rules(query):
-            if source != answer or not rule.distinct_ends:
-                for path in find_paths(self.operators, body_ids(rule, self.relations), source, answer):
+            for path in find_paths(self.operators, body_ids(rule, self.relations), source, answer):
+                if rule.admits(path):
                     yield rule, path, rule.confidence
 
 

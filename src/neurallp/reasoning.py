@@ -93,7 +93,8 @@ class Proof:
 class Gap:
     """A rule that is one fact short of concluding: the path it would take, and which link of it is missing.
 
-    `num_ways` counts the facts, any one of which would close it at this link.
+    `num_ways` counts the facts, any one of which would close it at this link; no more than that many where
+    the rule wants different entities on its way.
     """
 
     rule: Rule
@@ -113,7 +114,8 @@ class Gap:
         return links[: self.place] + links[self.place + 1 :]
 
     def __str__(self) -> str:
-        others = f" (one of {self.num_ways:,} facts that would do)" if self.num_ways > 1 else ""
+        most = "at most " if self.rule.apart else ""
+        others = f" (one of {most}{self.num_ways:,} facts that would do)" if self.num_ways > 1 else ""
         given = f"{' and '.join(self.known)}, but " if self.known else ""
         return f"{given}{self.missing} is missing{others}"
 
@@ -315,8 +317,9 @@ class Reasoner:
                 if not self._is_asked(body[place], ends, (source, query, answer)):
                     before = next(find_paths(self.operators, body[:place], source, ends[0]))
                     after = next(find_paths(self.operators, body[place + 1 :], ends[1], answer))
-                    yield Gap(rule, self._names((*before, *after)), int(place), ways[place])
-                    return
+                    if rule.admits((*before, *after)):
+                        yield Gap(rule, self._names((*before, *after)), int(place), ways[place])
+                        return
 
     def _is_asked(self, k: int, ends: tuple[int, int], asked: tuple[int, int, int]) -> bool:
         """Return whether a link says what is asked, from either end: that is no reason for itself."""

@@ -37,7 +37,7 @@ class Rule:
     distinct_ends: bool = False  # the source itself is no answer: X != Y
     support: int | None = None
     num_predictions: int | None = None
-    never_returns: bool = False  # no step comes back to the source: X != A, …, X != Y
+    apart: tuple[tuple[int, int], ...] = ()  # further places along the path that differ; (0, 1): X != A
 
     @property
     def measured_confidence(self) -> float | None:
@@ -56,6 +56,26 @@ class Rule:
         """The variables along the body: X, those between, Y."""
         return ["X", *_variable_names(len(self.body) - 1), "Y"]
 
+    @property
+    def unequal(self) -> list[tuple[int, int]]:
+        """The places along the path at which different entities must stand, 0 being the source's."""
+        return sorted({*self.apart, *([(0, len(self.body))] if self.distinct_ends else [])})
+
+    @property
+    def unequal_variables(self) -> list[tuple[str, str]]:
+        """The same, told by their variables."""
+        names = [*self.variables[: len(self.body)], "Y"]
+        return [(self.variables[i], names[j]) for i, j in self.unequal]
+
+    @property
+    def never_returns(self) -> bool:
+        """Whether no step may come back to the source."""
+        return all((0, place) in self.unequal for place in range(1, len(self.body) + 1))
+
+    def admits(self, path: Sequence[object]) -> bool:
+        """Return whether a path has different entities wherever the rule wants them."""
+        return all(path[i] != path[j] for i, j in self.unequal)
+
     def as_dict(self) -> dict[str, object]:
         """Return the rule as one JSON object, its text included."""
         return {**vars(self), "measured_confidence": self.measured_confidence, "rule": str(self)}
@@ -63,8 +83,7 @@ class Rule:
     def __str__(self) -> str:
         links = zip(self.body, self.variables, self.variables[1:], strict=False)
         atoms = [atom(*link) for link in links] or ["X = Y"]
-        apart = self.variables[1:] if self.never_returns else ["Y"] * self.distinct_ends
-        atoms += [f"X != {variable}" for variable in apart]
+        atoms += [f"{one} != {other}" for one, other in self.unequal_variables]
         return f"{atom(self.target, 'X', 'Y')} <= {', '.join(atoms)}"
 
 
@@ -276,7 +295,7 @@ def measure(rules: Iterable[Rule], kb: KnowledgeBase) -> RuleSet:
 def _measured(rule: Rule, operators: Operators, relations: Relations) -> Rule:
     body = np.array([relations.operator_id(name) for name in rule.body], dtype=np.int64)
     target = relations.operator_id(rule.target)
-    predictions, support = count_predictions(operators, body, target, rule.distinct_ends)
+    predictions, support = count_predictions(operators, body, target, rule.unequal)
     return replace(rule, support=support, num_predictions=predictions)
 
 
@@ -286,7 +305,7 @@ def derive(rule: Rule, kb: KnowledgeBase, operators: Operators | None = None) ->
     Give the operators of `kb` to derive many rules without making them anew.
     """
     body = [kb.relations.operator_id(name) for name in rule.body]
-    pairs = list_pairs(operators or Operators.of(kb), body, rule.distinct_ends)
+    pairs = list_pairs(operators or Operators.of(kb), body, rule.unequal)
     if rule.target.startswith(INVERSE_MARK):
         pairs = pairs[np.lexsort(pairs.T)][:, ::-1]
     return pairs

@@ -1,17 +1,29 @@
-"""What a rule body predicts: its distinct (source, answer) pairs, counted or listed."""
+"""What a rule body predicts: its distinct (source, answer) pairs, counted or listed.
 
-from collections.abc import Iterable
+A rule may want different entities at some places of its path. Pairs of places are enough to say so: (0, 2)
+keeps the second step from coming back to the source. Where only the ends must differ, pairs are followed step
+by step; anything more takes the paths themselves.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
 from ..knowledge import Ids
 from .operators import Operators
+from .walks import Scores
+
+Places = Collection[tuple[int, int]]
 
 
-def count_predictions(operators: Operators, body: Ids, target: int, distinct_ends: bool) -> tuple[int, int]:
+def count_predictions(operators: Operators, body: Ids, target: int, unequal: Places) -> tuple[int, int]:
     """Return how many distinct pairs `body` leads to, and how many of them `target` links too."""
     from .counting_kernel import count_pairs
 
+    if _concerns_more_than_ends(unequal, len(body)):
+        pairs, links = (list_pairs(operators, *asked) for asked in ((body.tolist(), unequal), ([target], ())))
+        return len(pairs), int(np.isin(_keys(pairs, operators), _keys(links, operators)).sum())
+    distinct_ends = bool(unequal)
     seen = np.full((2, operators.num_entities), -1, dtype=np.int64)
     predictions, support = count_pairs(
         operators.offsets, operators.operators, operators.targets, body, target, distinct_ends, seen
@@ -19,15 +31,46 @@ def count_predictions(operators: Operators, body: Ids, target: int, distinct_end
     return int(predictions), int(support)
 
 
-def list_pairs(operators: Operators, body: Iterable[int], distinct_ends: bool) -> Ids:
+def _concerns_more_than_ends(unequal: Places, length: int) -> bool:
+    return not set(unequal) <= {(0, length)}
+
+
+def _keys(pairs: Ids, operators: Operators) -> Ids:
+    keys: Ids = pairs[:, 0] * operators.num_entities + pairs[:, 1]
+    return keys
+
+
+def count_paths(operators: Operators, body: Sequence[int], unequal: Places, sources: Ids) -> Scores:
+    """Return how many paths along `body` lead from each source to each entity, entity by entity."""
+    from .counting_kernel import list_counts
+
+    differ = np.zeros((len(body) + 1, len(body) + 1), dtype=np.bool_)
+    for one, other in unequal:
+        differ[one, other] = True
+    graph = operators.offsets, operators.operators, operators.targets
+    found = list_counts(*graph, np.array(body, dtype=np.int64), differ, sources)
+    rows, entities, counts = (np.array(column, dtype=np.int64) for column in found)
+    order = np.lexsort((entities, rows))
+    offsets = np.searchsorted(rows, np.arange(len(sources) + 1))
+    return Scores(operators.num_entities, offsets, entities[order], counts[order].astype(np.float64))
+
+
+def list_pairs(operators: Operators, body: Sequence[int], unequal: Places) -> Ids:
     """Return the distinct (source, answer) pairs that `body` leads to; (pair, 2), sorted."""
+    if _concerns_more_than_ends(unequal, len(body)):
+        paths = count_paths(operators, body, unequal, np.arange(operators.num_entities))
+        return np.stack([paths.rows, paths.entities], axis=1)
+    pairs = _follow_all(operators, body)
+    return pairs[pairs[:, 0] != pairs[:, 1]] if unequal else pairs
+
+
+def _follow_all(operators: Operators, body: Iterable[int]) -> Ids:
     num_entities = operators.num_entities
     keys = np.arange(num_entities) * (num_entities + 1)  # source * num_entities + where it leads so far
     for operator in body:
         edges = operators.operators == operator
         keys = _follow(keys, operators.sources[edges], operators.targets[edges], num_entities)
-    pairs = np.stack(np.divmod(keys, num_entities), axis=1)
-    return pairs[pairs[:, 0] != pairs[:, 1]] if distinct_ends else pairs
+    return np.stack(np.divmod(keys, num_entities), axis=1)
 
 
 def _follow(keys: Ids, sources: Ids, targets: Ids, num_entities: int) -> Ids:

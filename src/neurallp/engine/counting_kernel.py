@@ -2,8 +2,11 @@
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from ..knowledge import Ids
+
+Flags = NDArray[np.bool_]
 
 
 @njit(nogil=True, cache=True)
@@ -50,3 +53,56 @@ def count_pairs(
                 predictions += 1
                 support += seen[1, answer] == source
     return predictions, support
+
+
+@njit(nogil=True, cache=True)
+def add_paths(
+    offsets: Ids, operators: Ids, targets: Ids, body: Ids, differ: Flags, source: int, counts: Ids
+) -> list[int]:
+    """Count every path along `body` from `source` at its end, and return the distinct ends.
+
+    `differ[i, j]` says that the entities at places i < j of a path must not be the same. Depth first:
+    `path[depth]` is where a path stands, `place[depth]` the next edge to try from there.
+    """
+    ends = [0 for _ in range(0)]
+    size = len(body) + 1
+    path, place, stop = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
+    path[0], depth = source, 0
+    if len(body):
+        place[0], stop[0] = find_operator(offsets, operators, source, body[0])
+    elif not differ[0, 0]:
+        counts[source] = 1
+        ends.append(source)
+    while depth >= 0:
+        if place[depth] == stop[depth]:
+            depth -= 1
+            continue
+        target = targets[place[depth]]
+        place[depth] += 1
+        if np.any(differ[: depth + 1, depth + 1] & (path[: depth + 1] == target)):
+            continue
+        if depth + 1 == len(body):
+            if counts[target] == 0:
+                ends.append(target)
+            counts[target] += 1
+        else:
+            depth += 1
+            path[depth] = target
+            place[depth], stop[depth] = find_operator(offsets, operators, target, body[depth])
+    return ends
+
+
+@njit(nogil=True, cache=True)
+def list_counts(
+    offsets: Ids, operators: Ids, targets: Ids, body: Ids, differ: Flags, sources: Ids
+) -> tuple[list[int], list[int], list[int]]:
+    """Return (row of the source, entity, paths to it) for all that `body` leads to from each source."""
+    counts = np.zeros(len(offsets) - 1, dtype=np.int64)
+    rows, entities, numbers = [0 for _ in range(0)], [0 for _ in range(0)], [0 for _ in range(0)]
+    for row in range(len(sources)):
+        for end in add_paths(offsets, operators, targets, body, differ, sources[row], counts):
+            rows.append(row)
+            entities.append(end)
+            numbers.append(counts[end])
+            counts[end] = 0
+    return rows, entities, numbers

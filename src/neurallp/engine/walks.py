@@ -94,6 +94,25 @@ class Scores:
             np.concatenate([part.values for part in parts]),
         )
 
+    @classmethod
+    def added(cls, parts: "Sequence[Scores]") -> "Scores":
+        """Return the sums of parts that have the same rows."""
+        if len(parts) == 1:
+            return parts[0]
+        num_entities = parts[0].num_entities
+        keys = np.concatenate([part.rows * num_entities + part.entities for part in parts])
+        distinct, place = np.unique(keys, return_inverse=True)
+        amounts = np.concatenate([part.values for part in parts])
+        values: NDArray[np.float64] = np.bincount(place, amounts, len(distinct)).astype(
+            np.float64, copy=False
+        )
+        rows, entities = np.divmod(distinct, num_entities)
+        return cls(num_entities, np.searchsorted(rows, np.arange(len(parts[0]) + 1)), entities, values)
+
+    def times(self, weight: float) -> "Scores":
+        """Return all scores multiplied by one number."""
+        return Scores(self.num_entities, self.offsets, self.entities, weight * self.values)
+
     def __getitem__(self, walks: Ids) -> "Scores":
         start, lengths = self.offsets[walks], np.diff(self.offsets)[walks]
         offsets = np.concatenate([[0], np.cumsum(lengths)])

@@ -15,7 +15,7 @@ from .logic import render_problog, render_prolog, render_souffle
 from .mined import parse_amie, parse_anyburl, render_anyburl
 from .queries import render_sparql, render_sql
 from .rules import COLUMNS as RULE_COLUMNS
-from .rules import read_rules, write_rules
+from .rules import make_rule, read_rules, write_rules
 from .text import find_unwritable
 
 #: What writes rules whose targets are no inverses; SPARQL is also told prefixes.
@@ -124,5 +124,4 @@ def _parse_json(text: str, path: AnyPath) -> RuleSet:
 def _rule(described: dict[str, Any]) -> Rule:
     """Return the rule of `Rule.as_dict`, whose text and quotient are left out: the rest says it all."""
     known = {field.name for field in fields(Rule)}
-    values = {name: value for name, value in described.items() if name in known}
-    return Rule(**values | {"body": tuple(described["body"])})
+    return make_rule({name: value for name, value in described.items() if name in known})

@@ -106,7 +106,7 @@ def render_souffle(rules: Sequence["Rule"]) -> str:
 
 def _body(rule: "Rule", dialect: Dialect) -> str:
     atoms = [_fact(atom, dialect) for atom in body_atoms(rule)] or ["entity(X)", "X = Y"]
-    return ", ".join([*atoms, f"X {dialect.unequal} Y"] if rule.distinct_ends else atoms)
+    return ", ".join([*atoms, *(f"{one} {dialect.unequal} {other}" for one, other in rule.unequal_variables)])
 
 
 def _fact(atom: Atom, dialect: Dialect) -> str:

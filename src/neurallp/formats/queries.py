@@ -26,14 +26,14 @@ def render_sql(rules: Iterable["Rule"]) -> str:
 
 def _select(rule: "Rule") -> str:
     columns = [_columns(place, operator) for place, operator in enumerate(rule.body)]
-    source, answer = (columns[0][0], columns[-1][1]) if columns else ("f0.entity", "f0.entity")
+    entities = [columns[0][0], *(left for _, left in columns)] if columns else ["f0.entity"]
     conditions = [
         *(f"f{i}.relation = {_literal(name.removeprefix(INVERSE_MARK))}" for i, name in enumerate(rule.body)),
         *(f"{before[1]} = {after[0]}" for before, after in pairwise(columns)),
-        *([f"{source} <> {answer}"] if rule.distinct_ends else []),
+        *(f"{entities[i]} <> {entities[j]}" for i, j in rule.unequal),
     ]
     tables = ", ".join(f"facts AS f{i}" for i in range(len(columns))) or ENTITIES
-    what = f"{source} AS head, {_literal(rule.target)} AS relation, {answer} AS tail"
+    what = f"{entities[0]} AS head, {_literal(rule.target)} AS relation, {entities[-1]} AS tail"
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     return f"SELECT DISTINCT {what}, {decimal(rule.confidence)} AS confidence FROM {tables}{where}"
 
@@ -61,8 +61,7 @@ def _patterns(rule: "Rule", names: Names) -> Iterator[str]:
     if not atoms:
         yield "{ ?X ?p ?o FILTER(!isLiteral(?o)) } UNION { ?s ?p ?X FILTER(!isLiteral(?X)) } BIND(?X AS ?Y)"
     yield from (f"FILTER(!isLiteral(?{variable}))" for variable in _only_tails(atoms))
-    if rule.distinct_ends:
-        yield "FILTER(?X != ?Y)"
+    yield from (f"FILTER(?{one} != ?{other})" for one, other in rule.unequal_variables)
     yield f"BIND(<{names.expand(rule.target)}> AS ?relation)"
 
 

@@ -1,7 +1,8 @@
 """Rules as a table: one line each, names in JSON so that any name survives."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..errors import FormatError
 from ..rules import Rule, RuleSet
@@ -13,6 +14,7 @@ COLUMNS = (
     "support",
     "num_predictions",
     "distinct_ends",
+    "apart",
     "target",
     "body",
 )
@@ -63,6 +65,14 @@ def _parse(line: str) -> Rule:
     if len(values) < len(COLUMNS):
         raise ValueError(f"expected {len(COLUMNS) + 1} tab-separated fields, got {len(values)}")
     fields = dict(zip(COLUMNS, map(json.loads, values), strict=False))
+    return make_rule(fields)
+
+
+def make_rule(fields: Mapping[str, Any]) -> Rule:
+    """Return the rule of its fields as JSON has them, lists for tuples; raise ValueError for what is none."""
     if not isinstance(fields["body"], list):
         raise ValueError("the body must be a list of names")
-    return Rule(**fields | {"body": tuple(fields["body"])})
+    body, apart = tuple(fields["body"]), tuple((i, j) for i, j in fields.get("apart", ()))
+    if not all(0 <= i < j <= len(body) for i, j in apart):
+        raise ValueError(f"apart must name two places of the path, the earlier first, got {apart}")
+    return Rule(**{**fields, "body": body, "apart": apart})

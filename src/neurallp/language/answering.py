@@ -98,7 +98,8 @@ class WordAnswers:
 def rule_in_words(rule: Rule, source: str) -> str:
     """Return where a rule leads, as a sentence.
 
-    >>> rule_in_words(Rule("answer", ("directed_by", "~directed_by"), 1.0, never_returns=True), "Alien")
+    >>> rule = Rule("answer", ("directed_by", "~directed_by"), 1.0, distinct_ends=True, apart=((0, 1),))
+    >>> rule_in_words(rule, "Alien")
     'From Alien to its directed by, then to all that have it as directed by; never back to Alien.'
     """
     steps = (
@@ -155,7 +156,10 @@ class QuestionReasoner:
 
     def _rule(self, body: Body, confidence: float) -> Rule:
         names = tuple(map(self.model.relations.operator_name, body))
-        return Rule(TARGET, names, confidence, never_returns=not self._may_return)
+        if self._may_return:
+            return Rule(TARGET, names, confidence)
+        apart = tuple((0, place) for place in range(1, len(body)))
+        return Rule(TARGET, names, confidence, distinct_ends=True, apart=apart)
 
     @property
     def _may_return(self) -> bool:
