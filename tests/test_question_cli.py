@@ -31,6 +31,26 @@ def test_learn_evaluate_and_ask_work_together(run, files, tmp_path):
     assert {"accuracy", "hits@1", "f1", "questions"} <= json.loads(out)["own_spotting"].keys()
 
 
+def test_a_resumed_run_ends_as_one_that_was_not_interrupted(run, refuse, files, tmp_path):
+    def learn(out, *options):
+        return "qa", "learn", files / "kb.tsv", files / "train.tsv", "--out", tmp_path / out, *options
+
+    assert run(*learn("whole", *FEW, "--device", "cpu"))[0] == 0
+    assert run(*learn("parts", *FEW, "--epochs", 1))[0] == 0
+    assert run(*learn("parts", "--resume", "--epochs", 2))[0] == 0
+    weights = [(tmp_path / out / "weights.safetensors").read_bytes() for out in ("whole", "parts")]
+    assert weights[0] == weights[1]
+    assert "has num_steps 3, not 2" in refuse(*learn("parts", "--resume", "--steps", 2))
+    assert "nothing to resume" in refuse(*learn("none", "--resume"))
+    other = "qa", "learn", files / "kb.tsv", files / "test.tsv", "--out", tmp_path / "parts", "--resume"
+    assert "other words" in refuse(*other)
+
+
+def test_a_device_that_is_not_there_is_refused(refuse, files, tmp_path):
+    command = "qa", "learn", files / "kb.tsv", files / "train.tsv", "--out", tmp_path / "m"
+    assert "Cannot use the device 'gpu'" in refuse(*command, "--device", "gpu")
+
+
 def test_evaluate_reports_marks_and_own_spotting_apart(run, files):
     code, out, _ = run("qa", "evaluate", files / "model", files / "kb.tsv", files / "test.tsv", "--json")
     found = json.loads(out)

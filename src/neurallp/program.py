@@ -25,7 +25,7 @@ from .knowledge import (
 from .model import ModelConfig, ModelScorer, NeuralLP
 from .reasoning import Answer, Predictions, Proof, Reasoner, WhyNot, note_relations, require_relations
 from .rules import Rule, RuleFilter, RuleSet, recover_rules
-from .training import Epoch, Training, TrainingConfig
+from .training import Epoch, Training, TrainingConfig, require_device
 
 Part = Literal["valid", "test"]  # train is walked on: ranking it would find each fact by itself
 
@@ -249,14 +249,6 @@ def prepare(
     torch.manual_seed(training_config.seed)
     model = NeuralLP.for_knowledge(split.known, model_config)
     return Training(model, split, training_config, engine, device)
-
-
-def require_device(device: str) -> None:
-    """Raise unless torch can use `device`."""
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise ConfigError(f"Cannot use the device {device!r}. Use cpu, or cuda with a GPU.") from error
 
 
 def learn(

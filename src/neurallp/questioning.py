@@ -20,6 +20,7 @@ from .language.learning import QuestionEpoch, QuestionTraining, QuestionTraining
 from .language.model import QuestionConfig, QuestionModel
 from .language.questions import Lessons, Reader, WordQuestion, make_lessons
 from .language.words import WordVocabulary, tokenise
+from .training import require_device
 
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -150,8 +151,10 @@ def prepare_questions(
     training_config: QuestionTrainingConfig,
     *,
     engine: str = "auto",
+    device: str = "cpu",
 ) -> QuestionTraining:
     """Return a training run that has not begun; the seed fixes weights, order and what is kept back."""
+    require_device(device)
     # Before marks are known, common words are those that most questions hold: names surprise already.
     first_words = WordVocabulary.of([[token.word for token in tokenise(q.text)] for q in questions])
     lessons, unread = make_lessons(questions, Reader(kb, first_words))
@@ -161,8 +164,9 @@ def prepare_questions(
     train, valid = _split(lessons[lessons.answerable], training_config)
     torch.manual_seed(training_config.seed)
     words = WordVocabulary.of(phrase.words for phrase in train.phrases)
-    model = QuestionModel(kb.relations, words, model_config)
-    return QuestionTraining(model, make_engine(engine, Operators.of(kb)), train, valid, training_config)
+    model = QuestionModel(kb.relations, words, model_config).to(device)
+    walker = make_engine(engine, Operators.of(kb), device)
+    return QuestionTraining(model, walker, train, valid, training_config)
 
 
 def _split(lessons: Lessons, config: QuestionTrainingConfig) -> tuple[Lessons, Lessons]:
@@ -179,7 +183,9 @@ def finish_questions(training: QuestionTraining, kb: KnowledgeBase) -> QuestionP
     """Return the program of the best epoch so far, with the threshold that validation likes best."""
     training.model.load_state_dict(training.best_weights)
     found = judge(training.model.eval(), training.engine, training.valid)
-    return QuestionProgram(training.model, training.config, found.best_threshold(), kb, training.history)
+    return QuestionProgram(
+        training.model.cpu(), training.config, found.best_threshold(), kb, training.history
+    )
 
 
 def learn_questions(
@@ -188,11 +194,13 @@ def learn_questions(
     *,
     preset: str = "default",
     engine: str = "auto",
+    device: str = "cpu",
     on_epoch: Callable[[QuestionEpoch], None] | None = None,
     **settings: Any,
 ) -> QuestionProgram:
     """Return a program learned from questions with answers; settings are those of both configurations."""
-    training = prepare_questions(kb, questions, *configure_questions(preset, **settings), engine=engine)
+    configs = configure_questions(preset, **settings)
+    training = prepare_questions(kb, questions, *configs, engine=engine, device=device)
     for epoch in training.epochs():
         if on_epoch is not None:
             on_epoch(epoch)

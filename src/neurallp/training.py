@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .engine import Operators, Walks, make_engine
 from .errors import ConfigError, require_choice, require_positive
@@ -157,25 +157,11 @@ class Training:
 
         With the history it is all that resuming needs.
         """
-        moments = {
-            f"optimizer.{place}.{name}": value
-            for place, entry in self.optimizer.state_dict()["state"].items()
-            for name, value in entry.items()
-        }
-        weights = {f"model.{name}": value for name, value in self.model.state_dict().items()}
-        best = {f"best.{name}": value for name, value in self.best_weights.items()}
-        return _copy(weights | best | moments)
+        return gather_state(self.model, self.optimizer, self.best_weights)
 
     def restore(self, state: dict[str, Tensor], history: list[Epoch]) -> None:
         """Go on from `state` as if the epochs of `history` had just been run."""
-        self.model.load_state_dict(_under("model.", state))
-        self.best_weights, self.history = _under("best.", state), list(history)
-        moments: dict[int, dict[str, Tensor]] = {}
-        for key, value in _under("optimizer.", state).items():
-            place, name = key.split(".")
-            moments.setdefault(int(place), {})[name] = value
-        groups = self.optimizer.state_dict()["param_groups"]
-        self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+        self.best_weights, self.history = spread_state(state, self.model, self.optimizer), list(history)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,6 +257,42 @@ def one_torch_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def gather_state(
+    model: nn.Module, optimizer: torch.optim.Optimizer, best_weights: dict[str, Tensor]
+) -> dict[str, Tensor]:
+    """Return the weights of a run, the moments of its optimizer and its best weights under one roof."""
+    moments = {
+        f"optimizer.{place}.{name}": value
+        for place, entry in optimizer.state_dict()["state"].items()
+        for name, value in entry.items()
+    }
+    weights = {f"model.{name}": value for name, value in model.state_dict().items()}
+    best = {f"best.{name}": value for name, value in best_weights.items()}
+    return _copy(weights | best | moments)
+
+
+def spread_state(
+    state: dict[str, Tensor], model: nn.Module, optimizer: torch.optim.Optimizer
+) -> dict[str, Tensor]:
+    """Give weights and moments of `gather_state` back to model and optimizer; return the best weights."""
+    model.load_state_dict(_under("model.", state))
+    moments: dict[int, dict[str, Tensor]] = {}
+    for key, value in _under("optimizer.", state).items():
+        place, name = key.split(".")
+        moments.setdefault(int(place), {})[name] = value
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": moments, "param_groups": groups})
+    return _under("best.", state)
+
+
+def require_device(device: str) -> None:
+    """Raise unless torch can use `device`."""
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigError(f"Cannot use the device {device!r}. Use cpu, or cuda with a GPU.") from error
 
 
 def _copy(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -44,6 +44,17 @@ Source = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Engine = Annotated[EngineName, typer.Option(help="What walks the graph.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda, or auto.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")]
+
+
+def choose_device(name: str) -> str:
+    """Return the device to learn on; `auto` is a GPU where there is one."""
+    if name != "auto":
+        return name
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def load_split(path: Path, seed: int) -> "Split":

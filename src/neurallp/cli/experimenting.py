@@ -45,7 +45,7 @@ def _write(table: "Table", name: str, out: Path) -> None:
     import json
 
     from ..formats.files import atomic_write
-    from ..formats.models import make_folder
+    from ..formats.folders import make_folder
 
     make_folder(out)
     atomic_write(out / f"{name}.md", table.as_markdown())

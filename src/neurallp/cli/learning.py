@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from .arguments import Data, Engine, EngineName, Json, Preset, load_split
+from .arguments import Data, Device, Engine, EngineName, Json, Preset, Resume, choose_device, load_split
 from .printing import console, log, measures_table, print_json, say
 
 if TYPE_CHECKING:
@@ -88,9 +88,9 @@ def learn(
     seed: Annotated[
         int | None, typer.Option(show_default="0", help="Fixes weights, order and split.")
     ] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
+    device: Device = "auto",
     engine: Engine = EngineName.auto,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    resume: Resume = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what time and memory it would take, and stop.")
     ] = False,
@@ -117,7 +117,7 @@ def learn(
     split = load_split(data, configs[1].seed)
     if not as_json:
         say(_describe(split))
-    training = _prepare(split, configs, engine.value, _device(device), as_json, dry_run)
+    training = _prepare(split, configs, engine.value, choose_device(device), as_json, dry_run)
     program = _learn(training, out, resume, as_json)
     metrics = _judge(program, split, engine.value)
     program.save(out, metrics)
@@ -128,10 +128,10 @@ def _configure(
     preset: str, given: dict[str, Any], resumed: Path | None
 ) -> "tuple[ModelConfig, TrainingConfig]":
     """Return both configurations; a resumed run keeps its settings but for those given."""
-    from ..formats import models
+    from ..formats.folders import read_settings
     from ..program import configure
 
-    kept = {} if resumed is None else models.read_settings(resumed)
+    kept = {} if resumed is None else read_settings(resumed)
     return configure(preset, **kept | {name: value for name, value in given.items() if value is not None})
 
 
@@ -163,10 +163,10 @@ def _prepare(
 
 def _learn(training: "Training", out: Path, resume: bool, quiet: bool) -> "Program":
     """Train with progress and a checkpoint after every epoch; Ctrl-C ends training with the best so far."""
-    from ..formats import models
+    from ..formats import folders, models
     from ..program import finish
 
-    models.make_folder(out)
+    folders.make_folder(out)
     if resume:
         models.resume(out, training)
     try:
@@ -224,11 +224,3 @@ def _report(program: "Program", out: Path, metrics: dict[str, Any], as_json: boo
     seconds = sum(epoch.seconds for epoch in program.history)
     console.print(f"Best of {len(program.history)} epochs, in {seconds:.1f} s: number {best}.")
     console.print(f"Model in {escape(str(out))}. Next: neurallp rules {escape(str(out))}", soft_wrap=True)
-
-
-def _device(name: str) -> str:
-    if name != "auto":
-        return name
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"

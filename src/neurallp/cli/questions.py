@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from .arguments import Engine, EngineName, Json, Preset, load_known
+from .arguments import Device, Engine, EngineName, Json, Preset, Resume, choose_device, load_known
 from .printing import console, log, print_json, question_measures_table, say, show_error
 
 if TYPE_CHECKING:
     from ..knowledge import KnowledgeBase
     from ..language.answering import WordAnswers
-    from ..language.learning import QuestionEpoch, QuestionTraining
+    from ..language.learning import QuestionEpoch, QuestionTraining, QuestionTrainingConfig
+    from ..language.model import QuestionConfig
     from ..questioning import QuestionProgram
 
 qa = typer.Typer(
@@ -63,31 +64,30 @@ def learn(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(show_default="0", help="Fixes weights and order.")] = None,
+    device: Device = "auto",
     engine: Engine = EngineName.auto,
+    resume: Resume = False,
     as_json: Json = False,
 ) -> None:
     """Learn to answer QUESTIONS from the facts of KB; no relation need be named."""
-    from ..formats.models import make_folder
     from ..formats.questions import load_questions
-    from ..questioning import configure_questions, finish_questions, prepare_questions
+    from ..questioning import finish_questions, prepare_questions
 
-    configs = configure_questions(
-        preset.value,
-        encoder=encoder,
-        num_steps=steps,
-        num_epochs=epochs,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        patience=patience,
-        may_return=may_return,
-        seed=seed,
-    )
+    given = {
+        "encoder": encoder,
+        "num_steps": steps,
+        "num_epochs": epochs,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "patience": patience,
+        "may_return": may_return,
+        "seed": seed,
+    }
+    configs = _configure(preset.value, given, out if resume else None)
     facts = load_known(kb)
     asked = [question for path in questions for question in load_questions(path)]
-    make_folder(out)
-    training = prepare_questions(facts, asked, *configs, engine=engine.value)
-    for _ in watch(training, quiet=as_json):
-        pass
+    training = prepare_questions(facts, asked, *configs, engine=engine.value, device=choose_device(device))
+    _learn(training, out, resume, as_json)
     program = finish_questions(training, facts)
     best = next(epoch for epoch in reversed(program.history) if epoch.is_best)
     metrics = {"valid": {"accuracy": best.valid_accuracy, "hits@1": best.valid_hits_at_1}}
@@ -95,25 +95,50 @@ def learn(
     _report(program, best, out, metrics, as_json)
 
 
+def _configure(
+    preset: str, given: dict[str, Any], resumed: Path | None
+) -> "tuple[QuestionConfig, QuestionTrainingConfig]":
+    """Return both configurations; a resumed run keeps its settings but for those given."""
+    from ..formats.folders import read_settings
+    from ..questioning import configure_questions
+
+    kept = {} if resumed is None else read_settings(resumed)
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return configure_questions(preset, **kept | chosen)
+
+
+def _learn(training: "QuestionTraining", out: Path, resume: bool, quiet: bool) -> None:
+    """Train with progress and a checkpoint after every epoch; Ctrl-C ends training with the best so far."""
+    from ..formats import folders, question_models
+
+    folders.make_folder(out)
+    if resume:
+        question_models.resume_questions(out, training)
+    try:
+        for _ in watch(training, quiet):
+            question_models.write_question_checkpoint(out, training)
+    except KeyboardInterrupt:
+        if not training.history:
+            say("Stopped in the first epoch; nothing is kept.")
+            raise
+        say(f"Stopped after epoch {len(training.history)}; the best so far is kept. Go on with --resume.")
+
+
 def watch(training: "QuestionTraining", quiet: bool) -> "Iterator[QuestionEpoch]":
-    """Yield the epochs of a run under a progress bar; Ctrl-C ends it with the best so far."""
+    """Yield the epochs of a run under a progress bar, which shows only on a terminal."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(None), TimeRemainingColumn(), TextColumn("left"))
     shown = log.is_terminal and not quiet
     with Progress(*columns, console=log, disable=not shown, transient=True, expand=True) as progress:
         total = training.config.num_epochs * training.num_batches
-        task = progress.add_task("Epoch 1", total=total)
+        done = len(training.history) * training.num_batches
+        task = progress.add_task(f"Epoch {len(training.history) + 1}", total=total, completed=done)
         training.on_step = lambda: progress.advance(task)
-        try:
-            for epoch in training.epochs():
-                last = f"loss {epoch.loss:.3f}, valid Hits@1 {epoch.valid_hits_at_1:.3f}"
-                progress.update(task, description=f"Epoch {epoch.number + 1}: {last}")
-                yield epoch
-        except KeyboardInterrupt:
-            if not training.history:
-                raise
-            say(f"Stopped after epoch {len(training.history)}; the best so far is kept.")
+        for epoch in training.epochs():
+            last = f"loss {epoch.loss:.3f}, valid Hits@1 {epoch.valid_hits_at_1:.3f}"
+            progress.update(task, description=f"Epoch {epoch.number + 1}: {last}")
+            yield epoch
 
 
 def _report(

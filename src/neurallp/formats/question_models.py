@@ -1,20 +1,37 @@
 """A question model's folder: weights, configuration, relations, words, measures and history."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import save as dump_tensors
-
-from ..errors import ConfigError, DataError, ModelError
+from ..errors import ConfigError, ModelError
 from ..language.judging import THRESHOLDS
-from ..language.learning import QuestionEpoch, QuestionTrainingConfig
+from ..language.learning import QuestionEpoch, QuestionTraining, QuestionTrainingConfig
 from ..language.model import QuestionConfig, QuestionModel
 from ..language.words import WordVocabulary
-from . import models
-from .files import AnyPath, read_bytes
+from .files import AnyPath
+from .folders import (
+    CHECKPOINT,
+    CONFIG,
+    HISTORY,
+    METRICS,
+    RELATIONS,
+    WEIGHTS,
+    damaged,
+    dump_checkpoint,
+    dump_tensors,
+    history_lines,
+    read_epochs,
+    read_json,
+    read_relations,
+    read_tensors,
+    require_folder,
+    require_version,
+    resume_run,
+    to_json,
+    write_together,
+)
 
 FORMAT_VERSION = 1
 KIND = "questions"
@@ -37,63 +54,63 @@ def write_question_model(
         "training": asdict(training),
         "threshold": threshold,
     }
-    models._write_together(
+    write_together(
         folder,
         {
-            models.CONFIG: models._to_json(config),
-            models.RELATIONS: models._to_json(list(model.relations)),
-            WORDS: models._to_json(model.vocabulary.counts),
-            models.HISTORY: "".join(json.dumps(asdict(epoch)) + "\n" for epoch in history),
-            models.METRICS: models._to_json(metrics),
-            models.WEIGHTS: dump_tensors(models._contiguous(model.state_dict())),
+            CONFIG: to_json(config),
+            RELATIONS: to_json(list(model.relations)),
+            WORDS: to_json(model.vocabulary.counts),
+            HISTORY: history_lines(history),
+            METRICS: to_json(metrics),
+            WEIGHTS: dump_tensors(model.state_dict()),
         },
     )
+
+
+def write_question_checkpoint(folder: AnyPath, training: QuestionTraining) -> None:
+    """Write all that resuming needs as one file."""
+    checkpoint = dump_checkpoint(training, _settings(training), _origin(training))
+    write_together(folder, {CHECKPOINT: checkpoint})
+
+
+def resume_questions(folder: AnyPath, training: QuestionTraining) -> None:
+    """Take `training` up where the checkpoint in `folder` left off; it may only go on for longer."""
+    resume_run(folder, training, _settings(training), _origin(training), QuestionEpoch)
+
+
+def _settings(training: QuestionTraining) -> dict[str, Any]:
+    return {**asdict(training.model.config), **asdict(training.config)}
+
+
+def _origin(training: QuestionTraining) -> dict[str, Any]:
+    return {"relations": list(training.model.relations), "words": training.model.vocabulary.counts}
 
 
 def read_question_model(
     folder: AnyPath,
 ) -> tuple[QuestionModel, QuestionTrainingConfig, float, list[QuestionEpoch]]:
     """Return the model of a folder, how it was trained, its threshold and its epochs."""
-    if not Path(folder).is_dir():
-        raise ModelError(
-            f"There is no model folder {folder}. `neurallp qa learn KB QUESTIONS --out {folder}` makes one."
-        )
-    path = Path(folder) / models.CONFIG
-    config = models._read_json(path, dict)
-    _require_readable(folder, config)
+    require_folder(folder, "neurallp qa learn KB QUESTIONS")
+    path = Path(folder) / CONFIG
+    config = read_json(path, dict)
+    if config.get("kind") != KIND:
+        raise ModelError(f"{folder} holds no model of questions in words. `neurallp qa learn` makes one.")
+    require_version(folder, config, FORMAT_VERSION)
     try:
         model_config = QuestionConfig(**config["model"])
         training = QuestionTrainingConfig(**config["training"])
         threshold = THRESHOLDS[THRESHOLDS.index(config["threshold"])]
     except (KeyError, TypeError, ValueError, ConfigError) as error:
-        raise models._damaged(path, error) from error
-    return _read_weights(folder, model_config), training, threshold, _read_history(folder)
-
-
-def _require_readable(folder: AnyPath, config: Mapping[str, Any]) -> None:
-    if config.get("kind") != KIND:
-        raise ModelError(f"{folder} holds no model of questions in words. `neurallp qa learn` makes one.")
-    if (version := config.get("format_version")) != FORMAT_VERSION:
-        raise ModelError(
-            f"{folder} has format version {version!r}; this neurallp reads {FORMAT_VERSION}. "
-            "Use the version that wrote it, or learn again."
-        )
+        raise damaged(path, error) from error
+    return _read_weights(folder, model_config), training, threshold, read_epochs(folder, QuestionEpoch)
 
 
 def _read_weights(folder: AnyPath, config: QuestionConfig) -> QuestionModel:
-    counts = models._read_json(Path(folder) / WORDS, dict)
-    model = QuestionModel(models._read_relations(folder), WordVocabulary(counts), config)
-    path = Path(folder) / models.WEIGHTS
+    counts = read_json(Path(folder) / WORDS, dict)
+    model = QuestionModel(read_relations(folder), WordVocabulary(counts), config)
+    path = Path(folder) / WEIGHTS
     try:
-        model.load_state_dict(models._read_tensors(path))
+        model.load_state_dict(read_tensors(path))
     except RuntimeError as error:
         raise ModelError(f"{path} does not fit the files beside it. Learn again.") from error
     return model
-
-
-def _read_history(folder: AnyPath) -> list[QuestionEpoch]:
-    path = Path(folder) / models.HISTORY
-    try:
-        return [QuestionEpoch(**json.loads(line)) for line in read_bytes(path).decode().splitlines()]
-    except (DataError, ValueError, TypeError) as error:
-        raise models._damaged(path, error) from error

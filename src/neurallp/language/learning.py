@@ -12,7 +12,7 @@ from torch import Tensor
 from ..engine import Engine
 from ..errors import ConfigError, require_positive
 from ..objective import SMALLEST_SCORE
-from ..training import one_torch_thread
+from ..training import gather_state, one_torch_thread, spread_state
 from .judging import judge
 from .model import QuestionModel
 from .questions import Lessons
@@ -56,7 +56,7 @@ class QuestionEpoch:
 
 
 class QuestionTraining:
-    """One run of training on questions."""
+    """One run of training on questions; can stop after any epoch and be taken up again."""
 
     def __init__(
         self,
@@ -79,16 +79,28 @@ class QuestionTraining:
 
     def epochs(self) -> Iterator[QuestionEpoch]:
         """Yield epochs until the last, or until validation has not improved for `patience` of them."""
-        since_better = 0
-        while len(self.history) < self.config.num_epochs and since_better < self.config.patience:
+        while not self.is_over:
             with one_torch_thread():
                 epoch = self._run_epoch(len(self.history) + 1)
-            is_better = all(epoch.merit > earlier.merit for earlier in self.history)
-            since_better = 0 if is_better else since_better + 1
             self.history.append(epoch)
             if epoch.is_best:
                 self.best_weights = _copy(self.model)
             yield epoch
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is no epoch left to run."""
+        merits = [epoch.merit for epoch in self.history]
+        since_better = len(merits) - 1 - merits.index(max(merits)) if merits else 0
+        return len(merits) >= self.config.num_epochs or since_better >= self.config.patience
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the last epoch's weights and optimizer moments, and the best weights."""
+        return gather_state(self.model, self.optimizer, self.best_weights)
+
+    def restore(self, state: dict[str, Tensor], history: list[QuestionEpoch]) -> None:
+        """Go on from `state` as if the epochs of `history` had just been run."""
+        self.best_weights, self.history = spread_state(state, self.model, self.optimizer), list(history)
 
     def _run_epoch(self, number: int) -> QuestionEpoch:
         started = perf_counter()
