@@ -1,7 +1,10 @@
 """Paths as a drawing: SVG in plain text, entities as boxes and facts as arrows between them."""
 
+from bisect import bisect
 from collections.abc import Sequence
 from html import escape
+from itertools import accumulate
+from unicodedata import east_asian_width
 
 from .knowledge import INVERSE_MARK
 
@@ -9,12 +12,17 @@ from .knowledge import INVERSE_MARK
 Strand = tuple[Sequence[str], Sequence[str], str]
 Point = tuple[float, float]
 
-STEP, LANE, MARGIN, TOP = 190, 70, 90, 64
-MOST_LETTERS = 17
+STEP, LANE, MARGIN, TOP = 220, 70, 90, 48
+#: Letters of a name that fit into a box, and of a title for each pixel of width.
+MOST_LETTERS, TITLE_LETTERS = 17, 1 / 9
+
+#: What is written on the line of a path without links: its ends are the same entity.
+SAME = "="
 
 STYLE = (
     "text{font:13px sans-serif;text-anchor:middle;fill:#222}.title{font-size:15px;font-weight:bold}"
-    ".label{font-size:11px;fill:#555}rect{fill:#eef3fb;stroke:#5b7db1}"
+    # Labels stand on their lines, with a white rim so that both can be read.
+    ".label{font-size:11px;fill:#555;stroke:#fff;stroke-width:5px;paint-order:stroke}rect{fill:#eef3fb;stroke:#5b7db1}"
     ".end{fill:#5b7db1}.end+text{fill:#fff}.link{stroke:#777;fill:none}.amount{font-size:11px;fill:#b15b5b}"
 )
 ARROW = (
@@ -32,7 +40,8 @@ def draw_paths(title: str, source: str, answer: str, strands: Sequence[Strand]) 
     ends: tuple[Point, Point] = (MARGIN, middle), (width - MARGIN, middle)
     drawn = [_draw_strand(strand, TOP + LANE * (lane + 0.5), ends) for lane, strand in enumerate(strands)]
     boxes = [_box(source, ends[0], "end"), _box(answer, ends[1], "end")]
-    heading = f'<text class="title" x="{width / 2:g}" y="26">{_clean(title)}</text>'
+    shown = _clean(_shorten(title, width * TITLE_LETTERS))
+    heading = f'<text class="title" x="{width / 2:g}" y="26"><title>{_clean(title)}</title>{shown}</text>'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:g}" width="{width}" '
         f'height="{height:g}"><style>{STYLE}</style>{ARROW}\n{heading}\n'
@@ -49,8 +58,9 @@ def _points(num: int, y: float, ends: tuple[Point, Point]) -> list[Point]:
 
 
 def _draw_strand(strand: Strand, lane: float, ends: tuple[Point, Point]) -> str:
-    """Return one path on its lane; a single link bows from end to end to keep to it."""
+    """Return one path on its lane; a single link, or none, bows from end to end to keep to it."""
     body, path, amount = strand
+    body = body or (SAME,)
     points = _points(len(path), lane, ends)
     middle = (ends[0][0] + ends[1][0]) / 2, lane
     links = zip(body, points, points[1:], strict=False)
@@ -62,14 +72,15 @@ def _draw_strand(strand: Strand, lane: float, ends: tuple[Point, Point]) -> str:
 
 
 def _arrow(operator: str, start: Point, end: Point, via: Point | None = None) -> str:
-    """Return an arrow from head to tail, which for an inverse points back."""
-    marker = "marker-start" if operator.startswith(INVERSE_MARK) else "marker-end"
+    """Return an arrow from head to tail, which for an inverse points back; a line for what is the same."""
+    end_of = "start" if operator.startswith(INVERSE_MARK) else "end"
+    marker = "" if operator == SAME else f' marker-{end_of}="url(#arrow)"'
     (x1, y1), (x2, y2) = start, end
     x, y = via or ((x1 + x2) / 2, (y1 + y2) / 2)
     bend = 2 * y - (y1 + y2) / 2  # a curve passes halfway between its chord and what bends it
     line = f"M{x1 + 62:g} {y1:g}Q{x:g} {bend:g} {x2 - 62:g} {y2:g}"
-    label = f'<text class="label" x="{x:g}" y="{y - 7:g}">{_label(operator)}</text>'
-    return f'<path class="link" d="{line}" {marker}="url(#arrow)"/>{label}'
+    label = f'<text class="label" x="{x:g}" y="{y + 4:g}">{_label(operator)}</text>'
+    return f'<path class="link" d="{line}"{marker}/>{label}'
 
 
 def _box(name: str, point: Point, kind: str = "entity") -> str:
@@ -84,7 +95,23 @@ def _label(operator: str) -> str:
 
 
 def _short(name: str) -> str:
-    return _clean(name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1] + "…")
+    return _clean(_shorten(name, MOST_LETTERS))
+
+
+def _shorten(text: str, room: float) -> str:
+    """Return as much of a text as there is room for, in letters of usual width."""
+    ends = list(accumulate(map(_width, text)))
+    if not ends or ends[-1] <= room:
+        return text
+    return text[: bisect(ends, room - 1)] + "…"
+
+
+def _width(letter: str) -> float:
+    if east_asian_width(letter) in "WF":
+        return 2.0
+    if letter in "MWmw@%":
+        return 1.7
+    return 1.3 if letter.isupper() else 1.0
 
 
 def _clean(text: str) -> str:
