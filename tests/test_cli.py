@@ -16,6 +16,7 @@ from neurallp import ModelError, Rule, __version__, load_model
 from neurallp.cli import app, learning, main, printing
 from neurallp.datasets.family import family_triples, is_true_by_definition
 from neurallp.formats import read_triples, write_triples
+from neurallp.formats.files import read_bytes
 from neurallp.program import configure
 
 MEASURES = {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank"}
@@ -605,16 +606,23 @@ def test_explain_draws(run, uncles, tmp_path):
     assert (tmp_path / "proof.svg").read_text().startswith("<svg")
 
 
-@pytest.mark.parametrize("suffix", [".tsv", ".csv"])
+@pytest.mark.parametrize("suffix", [".tsv", ".csv", ".tsv.gz"])
 def test_predict_writes_every_new_answer(run, uncles, tmp_path, suffix):
     out_file = tmp_path / f"new{suffix}"
     code, out, _ = run("predict", *uncles, "--out", out_file, "--json")
     assert (code, json.loads(out)["answers"]) == (0, 1)
-    header, row = (
-        line.split("\t" if suffix == ".tsv" else ",") for line in out_file.read_text().splitlines()
-    )
+    lines = read_bytes(out_file).decode().splitlines()
+    header, row = (line.split("," if suffix == ".csv" else "\t") for line in lines)
     assert header == ["head", "relation", "tail", "score", "known"]
     assert row == ["zoe", "uncle", "xan", "0.9", "False"]
+
+
+def test_predict_writes_lines_of_json(run, uncles, tmp_path):
+    out_file = tmp_path / "new.jsonl.gz"
+    assert run("predict", *uncles, "--out", out_file)[0] == 0
+    assert json.loads(read_bytes(out_file)) == {
+        "head": "zoe", "relation": "uncle", "tail": "xan", "score": 0.9, "known": False,
+    }  # fmt: skip
 
 
 def test_predict_writes_parquet_that_is_read_back_as_facts(run, model, data, tmp_path):
@@ -630,7 +638,8 @@ def test_predict_writes_parquet_that_is_read_back_as_facts(run, model, data, tmp
 
 def test_a_prediction_that_cannot_be_written_leaves_nothing(refuse, uncles, tmp_path):
     message = refuse("predict", *uncles, "--out", tmp_path / "new.xlsx")
-    assert "must end in .parquet, .tsv, .csv" in message
+    assert "must end in .parquet, .tsv, .csv, .jsonl; text also .gz" in message
+    assert "must end in" in refuse("predict", *uncles, "--out", tmp_path / "new.parquet.gz")
     assert "Unknown relation 'uncel'" in refuse(
         "predict", *uncles, "--out", tmp_path / "new.tsv", "--relation", "uncel"
     )

@@ -112,12 +112,13 @@ def test_rules_are_imported_cleaned_and_counted(run, data, tmp_path):
     assert (rule.body, rule.confidence, rule.measured_confidence) == (("father", "brother"), 0.5, 1.0)
 
 
-def test_distinct_ends_can_be_asked_for_at_import(run, tmp_path):
+def test_distinct_variables_can_be_asked_for_at_import(run, tmp_path):
     line = "?a  father  ?h  ?h  brother  ?b   => ?a  uncle  ?b\t0.1\t0.5\t0.6\t60\t120\t100\t-1\n"
     (tmp_path / "amie.txt").write_text(line)
-    for flags, distinct in (((), False), (("--distinct",), True)):
-        assert run("import", "amie.txt", "--format", "amie", *flags)[0] == 0
-        assert read_rules(tmp_path / "rules.tsv")[0].distinct_ends == distinct
+    for flags, unequal in (((), []), (("ends",), [(0, 2)]), (("all",), [(0, 1), (0, 2), (1, 2)])):
+        options = [f"--distinct={flag}" for flag in flags]
+        assert run("import", "amie.txt", "--format", "amie", *options)[0] == 0
+        assert read_rules(tmp_path / "rules.tsv")[0].unequal == unequal
 
 
 def test_triples_are_converted_there_and_back(run, data, tmp_path):
@@ -127,6 +128,18 @@ def test_triples_are_converted_there_and_back(run, data, tmp_path):
     for source, target in pairwise(chain):
         assert run("convert", source, target)[0] == 0
     assert sorted(read_triples(tmp_path / "a.csv")) == sorted(read_triples(data))
+
+
+def test_a_folder_is_converted_part_by_part(run, refuse, tmp_path):
+    (tmp_path / "split").mkdir()
+    parts = {"train": [("a", "r", "b"), ("b", "r", "c")], "test": [("a", "r", "c")]}
+    for part, triples in parts.items():
+        write_triples(tmp_path / "split" / f"{part}.tsv", triples)
+    code, out, _ = run("convert", "split", "new", "--to", "csv.gz", "--json")
+    assert (code, json.loads(out)) == (0, {"out": "new", "triples": 3, "relations": 1, "literals": 0})
+    assert {part: read_triples(tmp_path / "new" / f"{part}.csv.gz") for part in parts} == parts
+    assert "--to ttl" in refuse("convert", "split", "other")
+    assert "--to is for folders" in refuse("convert", "split/train.tsv", "a.csv", "--to", "csv")
 
 
 def test_converting_tells_what_was_left_out_and_keeps_iris(run, tmp_path):

@@ -8,17 +8,23 @@ import typer
 from rich.markup import escape
 
 from .arguments import Data, Json, Source, load_known
+from .completing import complete_entity, complete_relation
 from .printing import answers_table, console, log, print_json
 
 if TYPE_CHECKING:
     from ..reasoning import Predictions, Reasoner
 
-Relation = Annotated[str, typer.Option(help="The relation asked.")]
-Head = Annotated[str | None, typer.Option(help="Who or what is known: (head, relation, ?).")]
-Tail = Annotated[str | None, typer.Option(help="Or its other end: (?, relation, tail).")]
-FactHead = Annotated[str, typer.Argument(help="The fact's head.")]
-FactRelation = Annotated[str, typer.Argument(help="The fact's relation.")]
-FactTail = Annotated[str, typer.Argument(help="The fact's tail.")]
+Relation = Annotated[str, typer.Option(autocompletion=complete_relation, help="The relation asked.")]
+Head = Annotated[
+    str | None,
+    typer.Option(autocompletion=complete_entity, help="Who or what is known: (head, relation, ?)."),
+]
+Tail = Annotated[
+    str | None, typer.Option(autocompletion=complete_entity, help="Or its other end: (?, relation, tail).")
+]
+FactHead = Annotated[str, typer.Argument(autocompletion=complete_entity, help="The fact's head.")]
+FactRelation = Annotated[str, typer.Argument(autocompletion=complete_relation, help="The fact's relation.")]
+FactTail = Annotated[str, typer.Argument(autocompletion=complete_entity, help="The fact's tail.")]
 Reasons = Annotated[int, typer.Option("-k", min=1, help="Reasons, at most.")]
 
 
@@ -86,9 +92,12 @@ def why_not(
 def predict(
     model: Source,
     data: Data,
-    out: Annotated[Path, typer.Option(help="Where the answers go: .parquet, .tsv or .csv.")],
+    out: Annotated[
+        Path, typer.Option(help="Where the answers go: .parquet, or .tsv, .csv, .jsonl, also .gz.")
+    ],
     relation: Annotated[
-        list[str] | None, typer.Option(help="Only this relation (~name: its inverse; repeat).")
+        list[str] | None,
+        typer.Option(autocompletion=complete_relation, help="Only this one (~name: its inverse; repeat)."),
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Answers to each question, at most.")] = 10,
     known: Annotated[bool, typer.Option("--known", help="Also answers that DATA says already.")] = False,

@@ -1,6 +1,7 @@
 """`export`, `import` and `convert`: rules and triples in the formats of others."""
 
 from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +10,7 @@ from rich.markup import escape
 
 from ..errors import ConfigError, UnknownNameError
 from .arguments import Json, load_known
+from .completing import complete_relation
 from .printing import console, print_json
 
 if TYPE_CHECKING:
@@ -17,6 +19,19 @@ if TYPE_CHECKING:
 
 Facts = Annotated[
     Path | None, typer.Option(metavar="DATA", help="Count support on this data, and flag subsumed rules.")
+]
+
+
+class DistinctName(StrEnum):
+    """Which variables of a rule must stand for different entities."""
+
+    ends = "ends"
+    all = "all"
+
+
+Distinct = Annotated[
+    DistinctName | None,
+    typer.Option(help="Require X != Y of every rule, or that all its variables differ along a path."),
 ]
 Prefixes = Annotated[
     list[str] | None, typer.Option(metavar="NAME=IRI", help="What a prefix of names stands for (repeat).")
@@ -31,7 +46,10 @@ def export(
     ],
     out: Annotated[Path, typer.Option(help="Where the rules go.")],
     query: Annotated[
-        str | None, typer.Option(help="Only this relation's rules (~name: its inverse).")
+        str | None,
+        typer.Option(
+            autocompletion=complete_relation, help="Only this relation's rules (~name: its inverse)."
+        ),
     ] = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Recover so many rules for each query, not those saved.")
@@ -39,6 +57,7 @@ def export(
     min_confidence: Annotated[
         float, typer.Option(min=0, max=1, help="As a share of the query's best rule.")
     ] = 0.01,
+    distinct: Distinct = None,
     data: Facts = None,
     prefix: Prefixes = None,
     as_json: Json = False,
@@ -53,7 +72,7 @@ def export(
 
     _require_format(form, EXPORTS)
     given = read_rules(model) if model.is_file() else _saved_or_recovered(model, limit, min_confidence)
-    tidied = tidy(_chosen(given, query, min_confidence))
+    tidied = tidy(_require_distinct(_chosen(given, query, min_confidence), distinct))
     rules, subsumed = _judge(tidied.rules, data)
     export_rules(out, rules, form, _parse_prefixes(prefix))
     counts = {"merged": tidied.num_merged, "vacuous": tidied.num_vacuous}
@@ -64,9 +83,7 @@ def import_rules(
     rules: Annotated[Path, typer.Argument(metavar="RULES", help="Rules as another program wrote them.")],
     form: Annotated[str, typer.Option("--format", help="amie, anyburl, json or tsv.")],
     out: Annotated[Path, typer.Option(help="Where the rules go.")] = Path("rules.tsv"),
-    distinct: Annotated[
-        bool, typer.Option("--distinct", help="Require X != Y of every rule: nobody is their own answer.")
-    ] = False,
+    distinct: Distinct = None,
     data: Facts = None,
     as_json: Json = False,
 ) -> None:
@@ -77,11 +94,11 @@ def import_rules(
     """
     from ..formats import exchange
     from ..formats.rules import write_rules
-    from ..hygiene import require_distinct_ends, tidy
+    from ..hygiene import tidy
 
     file = exchange.import_rules(rules, form)
     # Confidences of others are measured, and do not add up.
-    tidied = tidy(require_distinct_ends(file.rules) if distinct else file.rules, combine=max)
+    tidied = tidy(_require_distinct(file.rules, distinct), combine=max)
     found, subsumed = _judge(tidied.rules, data)
     write_rules(out, found)
     counts = {"skipped": file.num_skipped, "merged": tidied.num_merged, "vacuous": tidied.num_vacuous}
@@ -89,26 +106,51 @@ def import_rules(
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="A file of triples.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="Its suffix tells the format.")],
+    source: Annotated[Path, typer.Argument(metavar="IN", help="A file of triples, or a folder of a split.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="A file, whose suffix tells the format.")],
+    to: Annotated[
+        str | None, typer.Option(metavar="SUFFIX", help="Where IN is a folder: what its files become.")
+    ] = None,
     prefix: Prefixes = None,
     as_json: Json = False,
 ) -> None:
     """Write the triples of IN in the format of OUT.
 
     Both are .tsv, .csv, .txt, .parquet, .nt, .ttl or .rdf, perhaps .gz; OUT may be .pl or .problog too.
+    Where IN is a folder, OUT is one too, and --to says what its files become, such as ttl or tsv.gz.
     """
     from ..formats.triples import read_file, write_triples
 
-    file = read_file(source)
-    write_triples(target, file.triples, {**file.prefixes, **_parse_prefixes(prefix)})
-    relations = {relation for _, relation, _ in file.triples}
+    prefixes = _parse_prefixes(prefix)
+    num_triples, num_literals, relations = 0, 0, set()
+    for before, after in _files_to_convert(source, target, to):
+        file = read_file(before)
+        write_triples(after, file.triples, {**file.prefixes, **prefixes})
+        num_triples += len(file.triples)
+        num_literals += file.num_literals
+        relations |= {relation for _, relation, _ in file.triples}
     if as_json:
-        sizes = {"triples": len(file.triples), "relations": len(relations), "literals": file.num_literals}
+        sizes = {"triples": num_triples, "relations": len(relations), "literals": num_literals}
         print_json({"out": str(target), **sizes})
         return
-    literals = f"; {file.num_literals:,} that end in a literal were left out" if file.num_literals else ""
-    _say(f"{len(file.triples):,} triples of {len(relations):,} relations in {target}{literals}.")
+    literals = f"; {num_literals:,} that end in a literal were left out" if num_literals else ""
+    _say(f"{num_triples:,} triples of {len(relations):,} relations in {target}{literals}.")
+
+
+def _files_to_convert(source: Path, target: Path, to: str | None) -> list[tuple[Path, Path]]:
+    """Return what is read and what is written: one file, or each part of a split under its own name."""
+    from ..formats.folders import make_folder
+    from ..formats.triples import find_parts
+
+    if source.is_dir() and to is None:
+        raise ConfigError(f"{source} is a folder. Say what its files become, as in --to ttl.")
+    if not source.is_dir() and to is not None:
+        raise ConfigError(f"--to is for folders; {source} becomes what the suffix of {target} says.")
+    if to is None:
+        return [(source, target)]
+    parts = find_parts(source)
+    make_folder(target)
+    return [(file, target / f"{part}.{to.removeprefix('.')}") for part, file in parts.items()]
 
 
 def _require_format(form: str, known: Iterable[str]) -> None:
@@ -134,6 +176,14 @@ def _chosen(rules: "RuleSet", query: str | None, min_confidence: float) -> "Rule
     if query is not None and query not in rules.targets:
         raise UnknownNameError.among("relation", query, rules.targets, "The rule set")
     return (rules if query is None else rules.about(query)).select(RuleFilter(min_confidence))
+
+
+def _require_distinct(rules: "RuleSet", which: DistinctName | None) -> "RuleSet":
+    from ..hygiene import require_distinct_ends, require_distinct_variables
+
+    if which is None:
+        return rules
+    return require_distinct_ends(rules) if which == "ends" else require_distinct_variables(rules)
 
 
 def _judge(rules: "RuleSet", data: Path | None) -> "tuple[RuleSet, dict[Rule, Rule]]":

@@ -6,21 +6,31 @@ from typing import Annotated
 import typer
 
 from .arguments import Data, Engine, EngineName, Json, Model, PartName, Source, load_known, load_split
+from .completing import complete_relation
 from .printing import console, measures_table, print_json, relations_table, rules_table
 
 
 def rules(
     model: Model,
     query: Annotated[
-        str | None, typer.Option(help="Only this relation's rules (~name: its inverse).")
+        str | None,
+        typer.Option(
+            autocompletion=complete_relation, help="Only this relation's rules (~name: its inverse)."
+        ),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Rules for each query, at most.")] = 10,
     min_confidence: Annotated[
         float, typer.Option(min=0, max=1, help="As a share of the query's best rule.")
     ] = 0.01,
     max_length: Annotated[int | None, typer.Option(min=0, help="Longest body.")] = None,
-    allow: Annotated[list[str] | None, typer.Option(help="Relations a body may use (repeat).")] = None,
-    deny: Annotated[list[str] | None, typer.Option(help="Relations a body may not use (repeat).")] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(autocompletion=complete_relation, help="Relations a body may use (repeat)."),
+    ] = None,
+    deny: Annotated[
+        list[str] | None,
+        typer.Option(autocompletion=complete_relation, help="Relations a body may not use (repeat)."),
+    ] = None,
     data: Annotated[
         Path | None, typer.Option(metavar="DATA", help="Count support and measured confidence on this data.")
     ] = None,

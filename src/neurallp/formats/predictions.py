@@ -1,33 +1,49 @@
-"""Predictions as a file, written batch by batch: Parquet, or tab- or comma-separated with a header."""
+"""Predictions as a file, written batch by batch: Parquet, tab- or comma-separated with a header, JSON lines.
+
+Text may also be .gz.
+"""
 
 import csv
+import gzip
 import io
+import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO, cast
 
 import numpy as np
 
 from ..errors import ConfigError, import_extra
 from ..reasoning import Predictions
-from .files import AnyPath, replacing, suffix_of
+from .files import AnyPath, is_gzip, replacing, suffix_of
 
 COLUMNS = ("head", "relation", "tail", "score", "known")
+
+Row = tuple[Any, ...]
+RowWriter = Callable[[Row], object]
+Writer = Callable[[BinaryIO, Iterator[Predictions]], int]
 
 
 def write_predictions(path: AnyPath, batches: Iterable[Predictions]) -> int:
     """Write the rows of all batches, completely or not at all, and return how many there are."""
     write = find_writer(path)
     with replacing(path) as file:
-        return write(file, iter(batches))
+        if not is_gzip(Path(path)):
+            return write(file, iter(batches))
+        # No name and no time stamp, so that equal content gives equal files.
+        with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
+            return write(cast(BinaryIO, packed), iter(batches))
 
 
-def find_writer(path: AnyPath) -> Callable[[BinaryIO, Iterator[Predictions]], int]:
+def find_writer(path: AnyPath) -> Writer:
     """Return what writes a file of this suffix; raise before any work is done where nothing does."""
-    suffix = suffix_of(Path(path).name)
-    if suffix not in WRITERS or str(path).endswith(".gz"):
-        raise ConfigError(f"Cannot write predictions to {path}. Its name must end in {', '.join(WRITERS)}.")
-    return WRITERS[suffix]
+    suffix = suffix_of(path)
+    if suffix == ".parquet" and not is_gzip(Path(path)):
+        return _write_parquet
+    if suffix not in TEXT_WRITERS:
+        known = ", ".join([".parquet", *TEXT_WRITERS])
+        raise ConfigError(f"Cannot write predictions to {path}. Its name must end in {known}; text also .gz.")
+    return _write_text(TEXT_WRITERS[suffix])
 
 
 def _write_parquet(file: BinaryIO, batches: Iterator[Predictions]) -> int:
@@ -42,19 +58,35 @@ def _write_parquet(file: BinaryIO, batches: Iterator[Predictions]) -> int:
     return num_rows
 
 
-def _write_text(delimiter: str) -> Callable[[BinaryIO, Iterator[Predictions]], int]:
+def _write_text(begin: Callable[[TextIO], RowWriter]) -> Writer:
     def write(file: BinaryIO, batches: Iterator[Predictions]) -> int:
         num_rows = 0
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-        writer.writerow(COLUMNS)
+        write_row = begin(text)
         for batch in batches:
-            writer.writerows(zip(*(column.tolist() for column in _columns(batch).values()), strict=True))
+            for row in zip(*(column.tolist() for column in _columns(batch).values()), strict=True):
+                write_row(row)
             num_rows += len(batch)
         text.detach()  # flushes, and leaves the file open for its owner
         return num_rows
 
     return write
+
+
+def _separated(delimiter: str) -> Callable[[TextIO], RowWriter]:
+    def begin(text: TextIO) -> RowWriter:
+        writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        return writer.writerow
+
+    return begin
+
+
+def _json_lines(text: TextIO) -> RowWriter:
+    def write_row(row: Row) -> object:
+        return text.write(json.dumps(dict(zip(COLUMNS, row, strict=True)), ensure_ascii=False) + "\n")
+
+    return write_row
 
 
 def _columns(batch: Predictions) -> dict[str, Any]:
@@ -65,4 +97,4 @@ def _columns(batch: Predictions) -> dict[str, Any]:
     return dict(zip(COLUMNS, columns, strict=True))
 
 
-WRITERS = {".parquet": _write_parquet, ".tsv": _write_text("\t"), ".csv": _write_text(",")}
+TEXT_WRITERS = {".tsv": _separated("\t"), ".csv": _separated(","), ".jsonl": _json_lines}

@@ -44,7 +44,7 @@ def load(path: AnyPath) -> KnowledgeBase | Split:
     Warns of entities that only valid or test show: nothing can be concluded about them; and of literals.
     """
     path = Path(path)
-    files = {part: read_file(file) for part, file in _find_parts(path).items()}
+    files = {part: read_file(file) for part, file in find_parts(path).items()}
     for file in files.values():
         _warn_of_literals(file)
     split = name_parts({part: file.triples for part, file in files.items()})
@@ -90,7 +90,7 @@ def write_triples(
 # Finding the files
 
 
-def _find_parts(path: Path) -> dict[str, Path]:
+def find_parts(path: Path) -> dict[str, Path]:
     """Return the file of each part, facts first; a single file is all facts."""
     if not path.is_dir():
         return {"facts": path}

@@ -1,0 +1,88 @@
+"""Names for the shell to complete: of the model and the data that stand before them on the line.
+
+Nothing here imports torch, and nothing is said when a name cannot be looked up: the command itself will.
+"""
+
+import os
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+
+import typer
+
+from ..errors import NeuralLPError
+
+
+def complete_relation(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the relations that go on from what is typed; after ~ their inverses."""
+    from ..knowledge import INVERSE_MARK
+
+    mark = INVERSE_MARK if incomplete.startswith(INVERSE_MARK) else ""
+    try:
+        names = _relations(_given(ctx, "model"), _given(ctx, "data"))
+    except (NeuralLPError, OSError):
+        return []
+    return _matching((mark + name for name in names), incomplete)
+
+
+def complete_entity(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the entities that go on from what is typed."""
+    try:
+        names = (name for head, _, tail in _triples(_given(ctx, "data")) for name in (head, tail))
+        return _matching(names, incomplete)
+    except (NeuralLPError, OSError):
+        return []
+
+
+def _given(ctx: typer.Context, name: str) -> Path | None:
+    """Return a path that stands on the line.
+
+    Where the line ends with an option that lacks its value, the arguments before it are left unnamed.
+    """
+    unnamed = zip(
+        (param.name for param in ctx.command.params if param.param_type_name == "argument"),
+        ctx.args,
+        strict=False,
+    )
+    found = ctx.params.get(name) or dict(unnamed).get(name)
+    return Path(found) if found else None
+
+
+def _matching(names: Iterable[str], incomplete: str) -> list[str]:
+    found = sorted({name for name in names if name.startswith(incomplete) and name.isprintable()})
+    return list(map(_escape, found)) if _is_open_in_bash() else found
+
+
+def _relations(model: Path | None, data: Path | None) -> Iterable[str]:
+    """Return the relations of a model folder, or else those of the data."""
+    from ..formats.files import read_bytes
+
+    if model is not None and (path := Path(model) / "relations.json").is_file():
+        import json
+
+        return list(json.loads(read_bytes(path)))
+    return (relation for _, relation, _ in _triples(data))
+
+
+def _triples(data: Path | None) -> Iterable[tuple[str, str, str]]:
+    from ..formats.triples import find_parts, read_file
+
+    files = [] if data is None else find_parts(Path(data)).values()
+    return (triple for file in files for triple in read_file(file).triples)
+
+
+def _is_open_in_bash() -> bool:
+    """Return whether bash completes a word that stands in no quotes: there a space would end the name."""
+    if os.environ.get("_NEURALLP_COMPLETE") != "complete_bash":
+        return False
+    try:
+        shlex.split(os.environ.get("COMP_WORDS", ""))
+    except ValueError:
+        return False
+    return True
+
+
+def _escape(name: str) -> str:
+    """Return a name with a backslash before whatever means something to a shell."""
+    plain = "_-./:=+@%,~"
+    return "".join(c if c.isalnum() or c in plain else "\\" + c for c in name)
