@@ -68,7 +68,7 @@ def test_ask_gives_answers_the_rule_and_the_facts(run, files, cinema):
     assert code == 0
     assert f"{question.answers[0]}  because release_year(" in out
     assert "rule: answer(X, Y) <= release_year(X, Y), X != Y" in out
-    code, out, _ = run("qa", "ask", files / "model", files / "kb.tsv", question.text, "--json")
+    code, out, _ = run("qa", "ask", files / "model", files / "kb.tsv", question.text, "-k", 1, "--json")
     assert json.loads(out)["answers"][0]["entity"] == question.answers[0]
 
 

@@ -185,7 +185,7 @@ def ask(
     model: Model,
     kb: Facts,
     question: Annotated[str | None, typer.Argument(help="Left out: ask one after another.")] = None,
-    k: Annotated[int, typer.Option(min=1, help="Answers, at most.")] = 10,
+    k: Annotated[int, typer.Option("-k", min=1, help="Answers, at most.")] = 10,
     as_json: Json = False,
 ) -> None:
     """Answer a QUESTION: answers, the rule that was followed, and the facts behind each answer."""
