@@ -3,19 +3,20 @@
 Text may also be .gz.
 """
 
-import csv
 import gzip
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
 import numpy as np
 
-from ..errors import ConfigError, import_extra
+from ..errors import ConfigError, FormatError, import_extra
 from ..reasoning import Predictions
 from .files import AnyPath, is_gzip, replacing, suffix_of
+from .text import find_unwritable, quote_field
 
 COLUMNS = ("head", "relation", "tail", "score", "known")
 
@@ -27,12 +28,20 @@ Writer = Callable[[BinaryIO, Iterator[Predictions]], int]
 def write_predictions(path: AnyPath, batches: Iterable[Predictions]) -> int:
     """Write the rows of all batches, completely or not at all, and return how many there are."""
     write = find_writer(path)
-    with replacing(path) as file:
-        if not is_gzip(Path(path)):
-            return write(file, iter(batches))
-        # No name and no time stamp, so that equal content gives equal files.
-        with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
-            return write(cast(BinaryIO, packed), iter(batches))
+    try:
+        with replacing(path) as file, _packing(path, file) as content:
+            return write(content, iter(batches))
+    except UnicodeEncodeError as error:
+        raise FormatError(f"{path}: {error.object!r:.80} has half a surrogate pair. Rename it.") from error
+
+
+def _packing(path: AnyPath, file: BinaryIO) -> AbstractContextManager[BinaryIO]:
+    """Give the file, or what compresses into it, without a name or time: equal content gives equal files."""
+    if not is_gzip(Path(path)):
+        return nullcontext(file)
+    return cast(
+        AbstractContextManager[BinaryIO], gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0)
+    )
 
 
 def find_writer(path: AnyPath) -> Writer:
@@ -73,13 +82,25 @@ def _write_text(begin: Callable[[TextIO], RowWriter]) -> Writer:
     return write
 
 
-def _separated(delimiter: str) -> Callable[[TextIO], RowWriter]:
-    def begin(text: TextIO) -> RowWriter:
-        writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        return writer.writerow
+def _commas(text: TextIO) -> RowWriter:
+    def write_row(row: Row) -> object:
+        return text.write(",".join(quote_field(str(field)) for field in row) + "\n")
 
-    return begin
+    write_row(COLUMNS)
+    return write_row
+
+
+def _tabs(text: TextIO) -> RowWriter:
+    """Begin a table in which, as in our other files of tabs, quotes are letters like any other."""
+
+    def write_row(row: Row) -> object:
+        for name in row[:3]:
+            if why := find_unwritable(name, "tab"):
+                raise FormatError(f"Name {name!r} {why}. Write .csv, .jsonl or .parquet.")
+        return text.write("\t".join(map(str, row)) + "\n")
+
+    text.write("\t".join(COLUMNS) + "\n")
+    return write_row
 
 
 def _json_lines(text: TextIO) -> RowWriter:
@@ -97,4 +118,4 @@ def _columns(batch: Predictions) -> dict[str, Any]:
     return dict(zip(COLUMNS, columns, strict=True))
 
 
-TEXT_WRITERS = {".tsv": _separated("\t"), ".csv": _separated(","), ".jsonl": _json_lines}
+TEXT_WRITERS = {".tsv": _tabs, ".csv": _commas, ".jsonl": _json_lines}

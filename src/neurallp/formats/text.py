@@ -185,9 +185,10 @@ def find_unwritable(name: str, delimiter: str) -> str:
 
 
 def _line(row: Sequence[str], delimiter: str) -> str:
-    fields = map(_quote, row) if delimiter == "comma" else row
+    fields = map(quote_field, row) if delimiter == "comma" else row
     return (SEPARATORS[delimiter] or " ").join(fields) + "\n"
 
 
-def _quote(name: str) -> str:
+def quote_field(name: str) -> str:
+    """Return a name as a field of .csv."""
     return '"' + name.replace('"', '""') + '"' if re.search('[,"\r\n]', name) else name
