@@ -308,7 +308,7 @@ def test_rules_as_json_are_the_same_rules(run, model):
 
 def known(rule):
     fields = {name: value for name, value in rule.items() if name in Rule.__dataclass_fields__}
-    return fields | {"body": tuple(rule["body"])}
+    return fields | {"body": tuple(rule["body"]), "apart": tuple(map(tuple, rule["apart"]))}
 
 
 def test_rules_can_be_narrowed_down_to_none(run, model):
