@@ -14,6 +14,8 @@ from neurallp import (
     load_question_model,
     load_questions,
 )
+from neurallp.formats.question_models import write_question_checkpoint
+from neurallp.questioning import configure_questions, finish_questions, prepare_questions
 
 FEW = {"num_epochs": 1, "embedding_size": 16, "hidden_size": 16}
 
@@ -125,3 +127,13 @@ def test_all_faults_of_a_file_are_told_with_their_lines(tmp_path):
     path.write_text("\n")
     with pytest.raises(FormatError, match="no questions"):
         load_questions(path)
+
+
+def test_a_checkpoint_is_a_model_that_can_be_used(cinema, tmp_path):
+    training = prepare_questions(cinema.kb, cinema.train[:200], *configure_questions(num_epochs=2, seed=1))
+    for _ in training.epochs():
+        write_question_checkpoint(tmp_path, training)
+    kept, finished = load_question_model(tmp_path), finish_questions(training, cinema.kb)
+    assert (kept.threshold, kept.history) == (finished.threshold, finished.history)
+    for name, weights in finished.model.state_dict().items():
+        assert torch.equal(kept.model.state_dict()[name], weights)

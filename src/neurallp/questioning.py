@@ -182,10 +182,8 @@ def _split(lessons: Lessons, config: QuestionTrainingConfig) -> tuple[Lessons, L
 def finish_questions(training: QuestionTraining, kb: KnowledgeBase) -> QuestionProgram:
     """Return the program of the best epoch so far, with the threshold that validation likes best."""
     training.model.load_state_dict(training.best_weights)
-    found = judge(training.model.eval(), training.engine, training.valid)
-    return QuestionProgram(
-        training.model.cpu(), training.config, found.best_threshold(), kb, training.history
-    )
+    threshold = training.best_epoch.threshold
+    return QuestionProgram(training.model.cpu(), training.config, threshold, kb, training.history)
 
 
 def learn_questions(

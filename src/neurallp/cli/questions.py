@@ -89,7 +89,7 @@ def learn(
     training = prepare_questions(facts, asked, *configs, engine=engine.value, device=choose_device(device))
     _learn(training, out, resume, as_json)
     program = finish_questions(training, facts)
-    best = next(epoch for epoch in reversed(program.history) if epoch.is_best)
+    best = training.best_epoch
     metrics = {"valid": {"accuracy": best.valid_accuracy, "hits@1": best.valid_hits_at_1}}
     program.save(out, metrics)
     _report(program, best, out, metrics, as_json)

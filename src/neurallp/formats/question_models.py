@@ -47,6 +47,41 @@ def write_question_model(
     metrics: Mapping[str, Any],
 ) -> None:
     """Write the whole folder; when a file cannot be written, the folder stays as it was."""
+    contents: dict[str, str | bytes] = {
+        **_describe(model, training, threshold, history),
+        METRICS: to_json(metrics),
+        WEIGHTS: dump_tensors(model.state_dict()),
+    }
+    write_together(folder, contents)
+
+
+def write_question_checkpoint(folder: AnyPath, training: QuestionTraining) -> None:
+    """Write all that resuming needs as one file, and beside it the best model so far.
+
+    Measures go: they would tell of a model that is no longer there.
+    """
+    threshold = training.best_epoch.threshold
+    contents: dict[str, str | bytes] = {
+        CHECKPOINT: dump_checkpoint(training, _settings(training), _origin(training)),
+        **_describe(training.model, training.config, threshold, training.history),
+        WEIGHTS: dump_tensors(training.best_weights),
+    }
+    write_together(folder, contents)
+    (Path(folder) / METRICS).unlink(missing_ok=True)
+
+
+def resume_questions(folder: AnyPath, training: QuestionTraining) -> None:
+    """Take `training` up where the checkpoint in `folder` left off; it may only go on for longer."""
+    resume_run(folder, training, _settings(training), _origin(training), QuestionEpoch)
+
+
+def _describe(
+    model: QuestionModel,
+    training: QuestionTrainingConfig,
+    threshold: float,
+    history: Iterable[QuestionEpoch],
+) -> dict[str, str]:
+    """Return the files that say what the weights belong to."""
     config = {
         "format_version": FORMAT_VERSION,
         "kind": KIND,
@@ -54,28 +89,12 @@ def write_question_model(
         "training": asdict(training),
         "threshold": threshold,
     }
-    write_together(
-        folder,
-        {
-            CONFIG: to_json(config),
-            RELATIONS: to_json(list(model.relations)),
-            WORDS: to_json(model.vocabulary.counts),
-            HISTORY: history_lines(history),
-            METRICS: to_json(metrics),
-            WEIGHTS: dump_tensors(model.state_dict()),
-        },
-    )
-
-
-def write_question_checkpoint(folder: AnyPath, training: QuestionTraining) -> None:
-    """Write all that resuming needs as one file."""
-    checkpoint = dump_checkpoint(training, _settings(training), _origin(training))
-    write_together(folder, {CHECKPOINT: checkpoint})
-
-
-def resume_questions(folder: AnyPath, training: QuestionTraining) -> None:
-    """Take `training` up where the checkpoint in `folder` left off; it may only go on for longer."""
-    resume_run(folder, training, _settings(training), _origin(training), QuestionEpoch)
+    return {
+        CONFIG: to_json(config),
+        RELATIONS: to_json(list(model.relations)),
+        WORDS: to_json(model.vocabulary.counts),
+        HISTORY: history_lines(history),
+    }
 
 
 def _settings(training: QuestionTraining) -> dict[str, Any]:

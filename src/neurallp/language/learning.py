@@ -46,6 +46,7 @@ class QuestionEpoch:
     loss: float
     valid_hits_at_1: float
     valid_accuracy: float
+    threshold: float  # of the scores, the one that validation likes best
     seconds: float
     is_best: bool
 
@@ -94,6 +95,11 @@ class QuestionTraining:
         since_better = len(merits) - 1 - merits.index(max(merits)) if merits else 0
         return len(merits) >= self.config.num_epochs or since_better >= self.config.patience
 
+    @property
+    def best_epoch(self) -> QuestionEpoch:
+        """The epoch that `best_weights` are from."""
+        return next(epoch for epoch in reversed(self.history) if epoch.is_best)
+
     def state(self) -> dict[str, Tensor]:
         """Return the last epoch's weights and optimizer moments, and the best weights."""
         return gather_state(self.model, self.optimizer, self.best_weights)
@@ -114,7 +120,8 @@ class QuestionTraining:
         merit = float(found.hits_at_1[:, 0].mean()), float(found.accuracy[:, 0].mean())
         # Of equals the last: it has learned for longer, so that its rules are surer.
         is_best = all(merit >= epoch.merit for epoch in self.history)
-        return QuestionEpoch(number, loss, *merit, perf_counter() - started, is_best)
+        seconds = perf_counter() - started
+        return QuestionEpoch(number, loss, *merit, found.best_threshold(), seconds, is_best)
 
     def _batches(self, rng: np.random.Generator) -> Iterator[Lessons]:
         order = rng.permutation(len(self.train))
