@@ -3,14 +3,18 @@
 Nothing here imports torch, and nothing is said when a name cannot be looked up: the command itself will.
 """
 
+import json
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import typer
 
 from ..errors import NeuralLPError
+
+#: As `formats.folders` calls it, which would import torch.
+RELATIONS = "relations.json"
 
 
 def complete_relation(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -18,20 +22,39 @@ def complete_relation(ctx: typer.Context, incomplete: str) -> list[str]:
     from ..knowledge import INVERSE_MARK
 
     mark = INVERSE_MARK if incomplete.startswith(INVERSE_MARK) else ""
-    try:
-        names = _relations(_given(ctx, "model"), _given(ctx, "data"))
-    except (NeuralLPError, OSError):
-        return []
-    return _matching((mark + name for name in names), incomplete)
+    return _matching((mark + name for name in _relations(ctx)), incomplete)
 
 
 def complete_entity(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the entities that go on from what is typed."""
+    return _matching((name for head, _, tail in _triples(ctx) for name in (head, tail)), incomplete)
+
+
+def _matching(names: Iterable[str], incomplete: str) -> list[str]:
     try:
-        names = (name for head, _, tail in _triples(_given(ctx, "data")) for name in (head, tail))
-        return _matching(names, incomplete)
-    except (NeuralLPError, OSError):
+        found = sorted({name for name in names if name.startswith(incomplete) and name.isprintable()})
+    except (NeuralLPError, OSError, ValueError):
         return []
+    return list(map(_escape, found)) if _is_open_in_bash() else found
+
+
+def _relations(ctx: typer.Context) -> Iterator[str]:
+    """Yield the relations of a model folder, or else those of the data."""
+    from ..formats.files import read_bytes
+
+    model = _given(ctx, "model")
+    if model is not None and (path := model / RELATIONS).is_file():
+        yield from json.loads(read_bytes(path))
+    else:
+        yield from (relation for _, relation, _ in _triples(ctx))
+
+
+def _triples(ctx: typer.Context) -> Iterator[tuple[str, str, str]]:
+    from ..formats.triples import find_parts, read_file
+
+    if (data := _given(ctx, "data")) is not None:
+        for file in find_parts(data).values():
+            yield from read_file(file).triples
 
 
 def _given(ctx: typer.Context, name: str) -> Path | None:
@@ -46,29 +69,6 @@ def _given(ctx: typer.Context, name: str) -> Path | None:
     )
     found = ctx.params.get(name) or dict(unnamed).get(name)
     return Path(found) if found else None
-
-
-def _matching(names: Iterable[str], incomplete: str) -> list[str]:
-    found = sorted({name for name in names if name.startswith(incomplete) and name.isprintable()})
-    return list(map(_escape, found)) if _is_open_in_bash() else found
-
-
-def _relations(model: Path | None, data: Path | None) -> Iterable[str]:
-    """Return the relations of a model folder, or else those of the data."""
-    from ..formats.files import read_bytes
-
-    if model is not None and (path := Path(model) / "relations.json").is_file():
-        import json
-
-        return list(json.loads(read_bytes(path)))
-    return (relation for _, relation, _ in _triples(data))
-
-
-def _triples(data: Path | None) -> Iterable[tuple[str, str, str]]:
-    from ..formats.triples import find_parts, read_file
-
-    files = [] if data is None else find_parts(Path(data)).values()
-    return (triple for file in files for triple in read_file(file).triples)
 
 
 def _is_open_in_bash() -> bool:
