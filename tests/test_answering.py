@@ -1,3 +1,4 @@
+import foreign
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,6 +21,14 @@ def test_an_answer_comes_with_the_chain_that_was_asked_for(cinema, kind):
     found = cinema.program.ask_words(asked.unmarked.text, k=100)
     assert {answer.entity for answer in found.answers} == set(asked.answers)
     assert " ".join(found[0].rule.body) == kind
+
+
+@pytest.mark.parametrize("derive", [foreign.by_duckdb, foreign.by_sparql, foreign.by_prolog])
+def test_the_rule_of_a_question_derives_its_answers_in_another_program(cinema, derive, tmp_path):
+    asked = question(cinema, "directed_by ~directed_by")
+    found = cinema.program.ask_words(asked.text, k=100)
+    derived = derive([found[0].rule], list(cinema.kb.named_facts()), tmp_path)
+    assert {tail for head, _, tail in derived if head == found.source} == set(asked.answers)
 
 
 def test_every_answer_has_a_path_of_facts(cinema):
