@@ -21,8 +21,9 @@ def count_predictions(operators: Operators, body: Ids, target: int, unequal: Pla
     from .counting_kernel import count_pairs
 
     if _concerns_more_than_ends(unequal, len(body)):
-        pairs, links = (list_pairs(operators, *asked) for asked in ((body.tolist(), unequal), ([target], ())))
-        return len(pairs), int(np.isin(_keys(pairs, operators), _keys(links, operators)).sum())
+        predicted = _keys(list_pairs(operators, body.tolist(), unequal), operators)
+        linked = _keys(list_pairs(operators, [target], ()), operators)
+        return len(predicted), int(np.isin(predicted, linked, assume_unique=True).sum())
     distinct_ends = bool(unequal)
     seen = np.full((2, operators.num_entities), -1, dtype=np.int64)
     predictions, support = count_pairs(
@@ -48,11 +49,9 @@ def count_paths(operators: Operators, body: Sequence[int], unequal: Places, sour
     for one, other in unequal:
         differ[one, other] = True
     graph = operators.offsets, operators.operators, operators.targets
-    found = list_counts(*graph, np.array(body, dtype=np.int64), differ, sources)
-    rows, entities, counts = (np.array(column, dtype=np.int64) for column in found)
-    order = np.lexsort((entities, rows))
+    rows, entities, counts = list_counts(*graph, np.array(body, dtype=np.int64), differ, sources)
     offsets = np.searchsorted(rows, np.arange(len(sources) + 1))
-    return Scores(operators.num_entities, offsets, entities[order], counts[order].astype(np.float64))
+    return Scores(operators.num_entities, offsets, entities, counts.astype(np.float64))
 
 
 def list_pairs(operators: Operators, body: Sequence[int], unequal: Places) -> Ids:

@@ -93,16 +93,18 @@ def add_paths(
 
 
 @njit(nogil=True, cache=True)
-def list_counts(
-    offsets: Ids, operators: Ids, targets: Ids, body: Ids, differ: Flags, sources: Ids
-) -> tuple[list[int], list[int], list[int]]:
-    """Return (row of the source, entity, paths to it) for all that `body` leads to from each source."""
+def list_counts(offsets: Ids, operators: Ids, targets: Ids, body: Ids, differ: Flags, sources: Ids) -> Ids:
+    """Return (row of the source, entity, paths to it) for all that `body` leads to, sorted; (3, found)."""
     counts = np.zeros(len(offsets) - 1, dtype=np.int64)
-    rows, entities, numbers = [0 for _ in range(0)], [0 for _ in range(0)], [0 for _ in range(0)]
+    found, size = np.empty((3, 1024), dtype=np.int64), 0
     for row in range(len(sources)):
-        for end in add_paths(offsets, operators, targets, body, differ, sources[row], counts):
-            rows.append(row)
-            entities.append(end)
-            numbers.append(counts[end])
+        ends = add_paths(offsets, operators, targets, body, differ, sources[row], counts)
+        if size + len(ends) > found.shape[1]:
+            wider = np.empty((3, 2 * (size + len(ends))), dtype=np.int64)
+            wider[:, :size] = found[:, :size]
+            found = wider
+        for end in np.sort(np.array(ends)):
+            found[0, size], found[1, size], found[2, size] = row, end, counts[end]
             counts[end] = 0
-    return rows, entities, numbers
+            size += 1
+    return found[:, :size]
