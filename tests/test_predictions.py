@@ -5,7 +5,7 @@ import io
 import json
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from neurallp import KnowledgeBase, Reasoner, Rule
@@ -13,7 +13,7 @@ from neurallp.errors import FormatError
 from neurallp.formats.files import read_bytes
 from neurallp.formats.predictions import write_predictions
 
-names = st.text(min_size=1).filter(lambda name: not name.startswith("~"))
+names = st.text(min_size=1).filter(lambda name: not name.startswith("~") and name != "back")
 within_test = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -41,6 +41,7 @@ def read_back(path):
 def test_any_name_comes_back_or_is_refused(tmp_path, name, one, other, relation):
     if name == "p.parquet":
         pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'neurallp[formats]'")
+    assume(one != other)
     kb = KnowledgeBase.from_triples([(one, relation, other), (other, "back", one)])
     found = Reasoner(kb, [Rule("back", (relation,), 0.5)]).predict(["back"])
     path = tmp_path / name
@@ -48,9 +49,8 @@ def test_any_name_comes_back_or_is_refused(tmp_path, name, one, other, relation)
         with pytest.raises(FormatError, match=r"Write \.csv"):
             write_predictions(path, found)
         return
-    num_rows = write_predictions(path, found)
-    assert read_back(path) == [(one, "back", other)][:num_rows]
-    assert num_rows == (one != other)
+    assert write_predictions(path, found) == 1
+    assert read_back(path) == [(one, "back", other)]
 
 
 def test_a_name_that_utf8_cannot_hold_is_refused_and_nothing_is_left(tmp_path):
