@@ -1,0 +1,73 @@
+"""Finding rule bodies between pairs that are known to be linked, meeting in the middle."""
+
+from collections.abc import Sequence
+from time import monotonic
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .engine.evidence import Body, Runs
+from .engine.linking_kernel import Meetings, Trails, link
+from .knowledge import Ids, Questions
+
+#: Paths followed between two entities, at most; from hubs there are millions.
+MOST_PATHS = 1 << 20
+
+#: Pairs between which a body must be found to count, where there are many pairs to look at.
+LEAST_PAIRS = 2
+MANY_PAIRS = 30
+
+
+class Miner:
+    """Finds the bodies that link pairs; one for each thread, as it holds the space it works in."""
+
+    def __init__(self, runs: Runs, num_operators: int, max_length: int) -> None:
+        self.runs, self.base = runs, num_operators + 1
+        self.steps = (max_length - max_length // 2, max_length // 2)
+        self._there, self._back = _room_for_trails(), _room_for_trails()
+        num_entities = len(runs.offsets) - 1
+        self._meetings = Meetings(np.full(num_entities, -1), np.empty(MOST_PATHS, np.int64))
+        self._codes, self._probabilities = np.empty(MOST_PATHS, np.int64), np.empty(MOST_PATHS)
+
+    def mine(self, pairs: Questions, whole_pair: bool, limit: int, deadline: float = np.inf) -> list[Body]:
+        """Return the bodies found between most pairs with most probability, at most `limit`.
+
+        The pairs are of one query, whose own fact is not walked (nor any that links the `whole_pair`).
+        Stops looking at the `deadline`.
+        """
+        found: list[tuple[Ids, NDArray[np.float64]]] = []
+        for source, query, answer in zip(pairs.sources, pairs.queries, pairs.answers, strict=True):
+            found.append(self._link((int(source), int(query), int(answer), whole_pair)))
+            if monotonic() > deadline:
+                break
+        return [self._body(code) for code in _best(found, limit)]
+
+    def _link(self, ends: tuple[int, int, int, bool]) -> tuple[Ids, NDArray[np.float64]]:
+        """Return the distinct bodies between one pair, and the probability of walking each."""
+        room = self._there, self._back, self._meetings, self._codes, self._probabilities
+        num = link(self.runs, ends, self.steps, self.base, *room)
+        codes, places = np.unique(self._codes[:num], return_inverse=True)
+        return codes, np.bincount(places, self._probabilities[:num], minlength=len(codes))
+
+    def _body(self, code: int) -> Body:
+        body = []
+        while code:
+            code, k = divmod(code, self.base)
+            body.append(k - 1)
+        return tuple(reversed(body))
+
+
+def _room_for_trails() -> Trails:
+    return Trails(*(np.empty(MOST_PATHS, np.int64) for _ in range(3)), np.empty(MOST_PATHS))
+
+
+def _best(found: Sequence[tuple[Ids, NDArray[np.float64]]], limit: int) -> list[int]:
+    """Return the codes of the bodies with the largest product of pairs linked and probability."""
+    codes, places = np.unique(np.concatenate([np.zeros(0, np.int64), *(c for c, _ in found)]), return_inverse=True)
+    if not len(codes):
+        return []
+    num_pairs = np.bincount(places)
+    probability = np.bincount(places, np.concatenate([p for _, p in found]))
+    worth = np.where(num_pairs >= (LEAST_PAIRS if len(found) >= MANY_PAIRS else 1), num_pairs * probability, -1.0)
+    order = np.argsort(-worth, kind="stable")[:limit]
+    return [int(code) for code in codes[order[worth[order] >= 0]]]

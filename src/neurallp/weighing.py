@@ -1,0 +1,356 @@
+"""Weights for rules, by cross-entropy over all entities: an answer's score is a sum over rules.
+
+Each rule gives three pieces of evidence for an answer: that it fires, how likely a random walk along its
+body is to arrive there, and how likely one is to come back; the latter two saturated by a logarithm. A
+query has one weight for each, and one for the prior: log(1 + how often the entity is an answer).
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .engine import Operators
+from .engine.evidence import Body, Evidence, EvidenceWalker, group_edges, grow_tree
+from .engine.evidence_kernels import Sheet, batch_gradient, rank_settings
+from .errors import ConfigError, DataError, require_choice, require_positive
+from .knowledge import Ids, KnowledgeBase, KnownAnswers, Questions, Relations, Split, ask_both_ways
+from .mining import Miner
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Hiding = Literal["auto", "fact", "pair"]
+
+#: Validation questions of a query from which on it chooses its own penalty.
+ENOUGH_TO_CHOOSE = 20
+
+
+@dataclass(frozen=True)
+class WeighingConfig:
+    """How candidates are found and weighed; counts are for one query."""
+
+    max_length: int = 3  # of bodies found between pairs
+    num_candidates: int = 500
+    max_rules: int | None = None  # kept of the candidates: those that matter most, weighed anew
+    num_pairs: int = 200  # looked at for bodies
+    mining_seconds: float = 300.0  # for all queries together
+    max_questions: int = 4000  # learned from
+    hiding: Hiding = "auto"  # what a question may not see: its own fact, or all that link its pair
+    prior: bool = True
+    penalties: tuple[float, ...] = (3e-4, 3e-3, 3e-2, 1e-1)  # on squared weights; chosen on validation
+    batch_size: int = 32
+    learning_rate: float = 0.03
+    least_steps: int = 150
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("max_length", "num_candidates", "num_pairs", "max_questions", "batch_size"):
+            require_positive(name, getattr(self, name))
+        require_choice("hiding", self.hiding, get_args(Hiding))
+        if not self.penalties:
+            raise ConfigError("Weighing needs at least one penalty.")
+
+
+@dataclass(frozen=True, eq=False)
+class WeighedQuery:
+    """The rules of one query with their weights: (rule, 3) for fired, forward and backward."""
+
+    bodies: tuple[Body, ...]
+    weights: Floats
+    prior: float
+
+    @property
+    def totals(self) -> Floats:
+        """What each rule adds where every walk along it arrives, and comes back."""
+        totals: Floats = self.weights.sum(axis=1)
+        return totals
+
+
+@dataclass(frozen=True, eq=False)
+class WeighedRules:
+    """Rules that answer: what a user asks, proves with and keeps."""
+
+    relations: Relations
+    reflexive: Flags  # (relation,) whether the facts have an entity in relation to itself
+    queries: Mapping[int, WeighedQuery]
+
+    def excludes_source(self, query: int) -> bool:
+        """Return whether the source is no candidate answer, as no fact of the relation is reflexive."""
+        return not self.reflexive[query % len(self.relations)]
+
+    @property
+    def num_rules(self) -> int:
+        return sum(len(query.bodies) for query in self.queries.values())
+
+    @property
+    def max_length(self) -> int:
+        return max((len(body) for query in self.queries.values() for body in query.bodies), default=1)
+
+
+def log_frequencies(facts: Ids, query: int, num_relations: int, num_entities: int) -> Floats:
+    """Return log(1 + the number of facts that have each entity as an answer of `query`)."""
+    of_query = facts[facts[:, 1] == query % num_relations]
+    answers = of_query[:, 2] if query < num_relations else of_query[:, 0]
+    return np.log1p(np.bincount(answers, minlength=num_entities).astype(np.float64))
+
+
+def links_are_telling(split: Split) -> bool:
+    """Return whether some pair to be validated is linked by a known fact, whichever way.
+
+    Where none is (as in FB15K-237), a training pair's other links must be hidden too, or the rules that
+    learning likes best never fire when it counts.
+    """
+    known, asked = split.known.facts, split.valid
+    pairs = np.sort(known[:, [0, 2]], axis=1) @ np.array([len(split.entities), 1])
+    wanted = np.sort(asked[:, [0, 2]], axis=1) @ np.array([len(split.entities), 1])
+    return not len(asked) or bool(np.isin(wanted, pairs).mean() > 0.01)
+
+
+Candidates = Mapping[int, Sequence[Body]]
+
+
+class Weighing:
+    """Finds candidates, weighs them query by query on all cores, and chooses penalties on validation."""
+
+    def __init__(
+        self, split: Split, config: WeighingConfig, given: Candidates | None = None, num_threads: int | None = None
+    ) -> None:
+        if not len(split.known.facts):
+            raise DataError("There is nothing to learn from: no facts are known.")
+        self.split, self.config, self.given = split, config, given or {}
+        self.kb = split.known
+        self.operators = Operators.of(self.kb)
+        self.runs = group_edges(self.operators)
+        self.num_relations = len(split.relations)
+        hiding = config.hiding
+        self.whole_pair = hiding == "pair" or (hiding == "auto" and not links_are_telling(split))
+        self.questions = _by_query(self.kb.facts, self.num_relations)
+        self.known = KnownAnswers(self.kb.facts, self.num_relations)
+        self.valid = _by_query(split.valid, self.num_relations)
+        self.true = KnownAnswers(split.true_triples, self.num_relations)
+        self.num_threads = num_threads or _num_cores()
+        self.deadline = np.inf
+
+    @property
+    def queries(self) -> list[int]:
+        """The queries that have facts, those with most first: they take longest."""
+        return sorted(self.questions, key=lambda query: -len(self.questions[query]))
+
+    def run(self, on_query: Callable[[int], None] = lambda query: None) -> WeighedRules:
+        """Return the weighed rules; `on_query` is told of each query that is done."""
+        spare: list[_Bench] = []
+
+        def weigh(query: int) -> _Fitted:
+            bench = spare.pop() if spare else _Bench(self)
+            fitted = bench.fit(query, bench.candidates(query))
+            spare.append(bench)
+            on_query(query)
+            return fitted
+
+        self.deadline = monotonic() + self.config.mining_seconds
+        with ThreadPoolExecutor(self.num_threads) as pool:
+            fitted = dict(zip(self.queries, pool.map(weigh, self.queries), strict=True))
+        return WeighedRules(self.kb.relations, self.kb.reflexive_relations, choose_penalties(fitted))
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """Weights of one query under every penalty, and the reciprocal ranks of validation under each."""
+
+    bodies: tuple[Body, ...]
+    weights: Floats  # (rule, 3, penalty)
+    priors: Floats  # (penalty,)
+    reciprocal_ranks: Floats  # (question, penalty)
+
+
+def choose_penalties(fitted: Mapping[int, "_Fitted"]) -> dict[int, WeighedQuery]:
+    """Return each query's weights under the penalty that validates best: its own choice, or all queries'."""
+    together = np.concatenate([each.reciprocal_ranks for each in fitted.values()])
+    common = _best_setting(together)
+    chosen = {}
+    for query, each in fitted.items():
+        own = len(each.reciprocal_ranks) >= ENOUGH_TO_CHOOSE
+        s = _best_setting(each.reciprocal_ranks) if own else common
+        chosen[query] = WeighedQuery(each.bodies, each.weights[:, :, s].copy(), float(each.priors[s]))
+    return chosen
+
+
+def _best_setting(reciprocal_ranks: Floats) -> int:
+    """Return the setting with the best mean; without validation, the one in the middle."""
+    if not len(reciprocal_ranks):
+        return reciprocal_ranks.shape[1] // 2
+    return int(reciprocal_ranks.mean(axis=0).argmax())
+
+
+class _Bench:
+    """One thread's place of work."""
+
+    def __init__(self, weighing: Weighing) -> None:
+        self.weighing, self.config = weighing, weighing.config
+        operators = weighing.operators
+        given = max((len(body) for bodies in weighing.given.values() for body in bodies), default=1)
+        length = max(self.config.max_length, given)
+        self.walker = EvidenceWalker(weighing.runs, operators.num_operators, length)
+        self.miner = Miner(weighing.runs, operators.num_operators, self.config.max_length)
+        settings = len(self.config.penalties)
+        self.sheet = Sheet(
+            np.zeros((operators.num_entities, settings)),
+            np.zeros(operators.num_entities, np.int32),
+            np.zeros(operators.num_entities, np.int8),
+        )
+
+    def candidates(self, query: int) -> list[Body]:
+        """Return the bodies given for a query and those found between its pairs, without repetition."""
+        pairs = self._sample(query, self.config.num_pairs)
+        mined = self.miner.mine(
+            pairs, self.weighing.whole_pair, self.config.num_candidates, self.weighing.deadline
+        )
+        found = dict.fromkeys([*self.weighing.given.get(query, ()), *mined])
+        return [body for body in found if body and body != (query,)]
+
+    def _sample(self, query: int, num: int) -> Questions:
+        questions = self.weighing.questions[query]
+        order = np.random.default_rng((self.config.seed, query)).permutation(len(questions))
+        return questions[order[:num]]
+
+    def fit(self, query: int, bodies: Sequence[Body]) -> "_Fitted":
+        """Return the weights of a query's rules; where they are too many, of those that matter most."""
+        fit = _Fit(self, query, tuple(bodies))
+        fit.learn(self._sample(query, self.config.max_questions))
+        most = self.config.max_rules
+        if most is None or len(bodies) <= most:
+            return fit.judged()
+        kept = np.sort(np.argsort(-fit.importance, kind="stable")[:most])
+        return self.fit(query, [bodies[rule] for rule in kept])
+
+
+class _Fit:
+    """The weights of one query on their way: Adam on batches, under all penalties at once."""
+
+    def __init__(self, bench: _Bench, query: int, bodies: tuple[Body, ...]) -> None:
+        self.bench, self.query, self.bodies = bench, query, bodies
+        weighing, settings = bench.weighing, len(bench.config.penalties)
+        self.tree = grow_tree(bodies)
+        self.barred = not weighing.kb.reflexive_relations[query % weighing.num_relations]
+        self.priors = log_frequencies(
+            weighing.kb.facts, query, weighing.num_relations, weighing.operators.num_entities
+        ) * bench.config.prior
+        size = 3 * len(bodies) + 1  # the last is the prior's
+        self.values = np.zeros((size, settings))
+        self.slopes = np.zeros((size, settings))
+        self.first, self.second, self.num_steps = np.zeros_like(self.values), np.zeros_like(self.values), 0
+        self.importance = np.zeros(len(bodies))
+
+    def _weights(self, of: Floats) -> Floats:
+        return of[:-1].reshape(len(self.bodies), 3, -1)
+
+    def learn(self, questions: Questions) -> None:
+        """Fit the weights, as many questions at a time as there is room for."""
+        config, weighing = self.bench.config, self.bench.weighing
+        num_batches = -(-len(questions) // config.batch_size)
+        num_passes = max(2, min(30, -(-config.least_steps // num_batches)))
+        total = num_batches * num_passes
+        rng = np.random.default_rng((config.seed, self.query))
+        while len(questions):
+            evidence = self._gather(questions, questions.answers, weighing.whole_pair)
+            now, questions = questions[: len(evidence)], questions[len(evidence) :]
+            others = _others(weighing.known, now)
+            for _ in range(num_passes):
+                order = rng.permutation(len(now))
+                for start in range(0, len(now), config.batch_size):
+                    self._step(evidence, now, others, order[start : start + config.batch_size], total)
+        self.importance = np.abs(self._weights(self.values)).sum(axis=(1, 2))
+
+    def _gather(self, questions: Questions, hidden: Ids | None, whole_pair: bool = False) -> Evidence:
+        return self.bench.walker.gather(
+            self.tree, self.query, questions.sources, hidden, whole_pair=whole_pair, barred=self.barred
+        )
+
+    def _step(
+        self, evidence: Evidence, now: Questions, others: tuple[Ids, Ids], batch: Ids, total: int
+    ) -> None:
+        batch_gradient(
+            evidence.entries,
+            evidence.starts,
+            evidence.ends,
+            batch,
+            now.sources,
+            now.answers,
+            *others,
+            self.barred,
+            self._weights(self.values),
+            self.values[-1],
+            self.priors,
+            self.bench.sheet,
+            self._weights(self.slopes),
+            self.slopes[-1],
+        )
+        self._descend(total)
+
+    def _descend(self, total: int) -> None:
+        """Take one step of Adam, whose size falls to a tenth on the way."""
+        config = self.bench.config
+        self.num_steps += 1
+        self.slopes += np.array(config.penalties) * self.values
+        self.first += 0.1 * (self.slopes - self.first)
+        self.second += 0.001 * (self.slopes**2 - self.second)
+        rate = config.learning_rate * max(0.1, 1 - 0.9 * self.num_steps / total)
+        mean = self.first / (1 - 0.9**self.num_steps)
+        spread = self.second / (1 - 0.999**self.num_steps)
+        self.values -= rate * mean / (np.sqrt(spread) + 1e-8)
+
+    def judged(self) -> "_Fitted":
+        """Return the weights with how well they rank validation."""
+        weighing = self.bench.weighing
+        ranks = [np.zeros((0, len(self.bench.config.penalties)))]
+        questions = weighing.valid.get(self.query)
+        while questions is not None and len(questions):
+            evidence = self._gather(questions, None)
+            ranks.append(self._rank(evidence, questions[: len(evidence)]))
+            questions = questions[len(evidence) :]
+        return _Fitted(self.bodies, self._weights(self.values), self.values[-1], 1.0 / np.concatenate(ranks))
+
+    def _rank(self, evidence: Evidence, questions: Questions) -> Floats:
+        offsets, others = _others(self.bench.weighing.true, questions)
+        ranks = np.zeros((len(questions), len(self.bench.config.penalties)))
+        starts = evidence.starts
+        for i in range(len(questions)):
+            rank_settings(
+                evidence.entries,
+                starts[i],
+                evidence.ends[i],
+                questions.answers[i],
+                others[offsets[i] : offsets[i + 1]],
+                questions.sources[i] if self.barred else -1,
+                self._weights(self.values),
+                self.values[-1],
+                self.priors,
+                self.bench.sheet,
+                ranks[i],
+            )
+        return ranks
+
+
+def _by_query(triples: Ids, num_relations: int) -> dict[int, Questions]:
+    """Return the questions that triples answer, grouped by query."""
+    questions = ask_both_ways(triples, num_relations)
+    order = np.argsort(questions.queries, kind="stable")
+    queries, starts = np.unique(questions.queries[order], return_index=True)
+    return {int(q): questions[rows] for q, rows in zip(queries, np.split(order, starts[1:]), strict=True)}
+
+
+def _others(known: KnownAnswers, questions: Questions) -> tuple[Ids, Ids]:
+    """Return the known answers of each question but the one asked for, and where each question's begin."""
+    rows, entities = known.pairs(questions.sources, questions.queries)
+    other = entities != questions.answers[rows]
+    return np.searchsorted(rows[other], np.arange(len(questions) + 1)), entities[other]
+
+def _num_cores() -> int:
+    import os
+
+    return len(os.sched_getaffinity(0))
