@@ -6,7 +6,8 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from .engine.evidence import Body, Runs
+from .engine.evidence import Body
+from .engine.evidence_kernels import Runs
 from .engine.linking_kernel import Meetings, Trails, link
 from .knowledge import Ids, Questions
 
@@ -47,7 +48,8 @@ class Miner:
         room = self._there, self._back, self._meetings, self._codes, self._probabilities
         num = link(self.runs, ends, self.steps, self.base, *room)
         codes, places = np.unique(self._codes[:num], return_inverse=True)
-        return codes, np.bincount(places, self._probabilities[:num], minlength=len(codes))
+        sums = np.bincount(places, self._probabilities[:num], minlength=len(codes))
+        return codes, sums.astype(np.float64)
 
     def _body(self, code: int) -> Body:
         body = []
@@ -58,16 +60,21 @@ class Miner:
 
 
 def _room_for_trails() -> Trails:
-    return Trails(*(np.empty(MOST_PATHS, np.int64) for _ in range(3)), np.empty(MOST_PATHS))
+    entities, codes, lengths = (np.empty(MOST_PATHS, np.int64) for _ in range(3))
+    return Trails(entities, codes, lengths, np.empty(MOST_PATHS))
 
 
 def _best(found: Sequence[tuple[Ids, NDArray[np.float64]]], limit: int) -> list[int]:
     """Return the codes of the bodies with the largest product of pairs linked and probability."""
-    codes, places = np.unique(np.concatenate([np.zeros(0, np.int64), *(c for c, _ in found)]), return_inverse=True)
+    codes, places = np.unique(
+        np.concatenate([np.zeros(0, np.int64), *(c for c, _ in found)]), return_inverse=True
+    )
     if not len(codes):
         return []
     num_pairs = np.bincount(places)
     probability = np.bincount(places, np.concatenate([p for _, p in found]))
-    worth = np.where(num_pairs >= (LEAST_PAIRS if len(found) >= MANY_PAIRS else 1), num_pairs * probability, -1.0)
+    worth = np.where(
+        num_pairs >= (LEAST_PAIRS if len(found) >= MANY_PAIRS else 1), num_pairs * probability, -1.0
+    )
     order = np.argsort(-worth, kind="stable")[:limit]
     return [int(code) for code in codes[order[worth[order] >= 0]]]

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import fields
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import torch
 
-from .engine import Operators, make_engine
+from .engine import make_engine
+from .engine.evidence import Body
 from .errors import ConfigError, DataError, require_choice, require_positive
 from .evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
-from .formats import models
+from .formats import models, weighed_rules
 from .formats.exchange import guess_format, import_rules
 from .formats.files import AnyPath
 from .knowledge import (
@@ -23,9 +25,11 @@ from .knowledge import (
     split_triples,
 )
 from .model import ModelConfig, ModelScorer, NeuralLP
-from .reasoning import Answer, Predictions, Proof, Reasoner, WhyNot, note_relations, require_relations
-from .rules import Rule, RuleFilter, RuleSet, recover_rules
+from .reasoning import Answer, Basis, Predictions, Proof, Reasoner, WhyNot, require_relations
+from .rules import Rule, RuleFilter, RuleSet, recover_rules, spell_out
 from .training import Epoch, Training, TrainingConfig, require_device
+from .weighed import WeighedRules, select_rules
+from .weighing import Candidates, Weighing, WeighingConfig
 
 Part = Literal["valid", "test"]  # train is walked on: ranking it would find each fact by itself
 
@@ -45,68 +49,25 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-class Program:
-    """A trained model with the knowledge base it learned from, where that is at hand."""
+class Answering:
+    """What every program can do: it answers from some basis, on the knowledge base it has or is given."""
 
-    def __init__(
-        self,
-        model: NeuralLP,
-        training_config: TrainingConfig,
-        kb: KnowledgeBase | None = None,
-        history: Iterable[Epoch] = (),
-    ) -> None:
-        self.model = model.eval()
-        self.training_config = training_config
-        self.kb = kb
-        self.history = list(history)
-        self._last: tuple[KnowledgeBase, Reasoner] | None = None
+    kb: KnowledgeBase | None = None
+    _last: tuple[KnowledgeBase, Reasoner] | None = None
 
-    def __repr__(self) -> str:
-        config = self.model.config
-        return f"Program({len(self.model.relations):,} relations, rules up to length {config.num_steps})"
+    @property
+    def basis(self) -> Basis:
+        """What answers: a model, weighed rules, or rules as they were given."""
+        raise NotImplementedError
 
-    def rules(
-        self,
-        query: str | None = None,
-        *,
-        limit: int = 10,
-        min_confidence: float = 0.01,
-        max_length: int | None = None,
-        allow: Collection[str] | None = None,
-        deny: Collection[str] = (),
-        kb: KnowledgeBase | None = None,
-    ) -> RuleSet:
-        """Return the best rules of a query (`uncle`, or `~uncle` asked from the other end), or of all.
-
-        Support is counted on `kb`, or on the knowledge base learned from, and rules that predict nothing
-        there are left out; a loaded program without `kb` counts nothing.
-        """
-        relations = self.model.relations
-        require_positive("limit", limit)
-        for name in (*(allow or ()), *deny):
-            relations.id(name)
-        queries = range(relations.num_operators) if query is None else [relations.operator_id(query)]
-        wanted = RuleFilter(min_confidence, max_length, allow, deny)
+    def reasoner(self, kb: KnowledgeBase | None = None) -> Reasoner:
+        """Return a reasoner over `kb`, or over the knowledge base learned from; the last one is kept."""
         facts = kb or self.kb
-        if facts is not None:
-            require_relations(facts, self.model)
-        return recover_rules(self.model, queries, wanted, limit=limit, kb=facts)
-
-    def evaluate(self, split: Split, part: Part = "test", *, engine: str = "auto") -> Evaluation:
-        """Return filtered realistic ranks of a part of `split`, walking on its facts and train."""
-        return evaluate(*self._trial(split, part, engine))
-
-    def evaluate_per_relation(
-        self, split: Split, part: Part = "test", *, engine: str = "auto"
-    ) -> dict[str, Evaluation]:
-        """Return the same for each relation by itself."""
-        return _per_relation(*self._trial(split, part, engine), self.model.relations)
-
-    def _trial(self, split: Split, part: Part, engine: str) -> tuple[Scorer, Questions, KnownAnswers]:
-        note_relations(split.known, self.model)
-        split = split.with_relations(self.model.relations)
-        scorer = ModelScorer(self.model, make_engine(engine, Operators.of(split.known)))
-        return scorer, *_examine(split, part)
+        if facts is None:
+            raise ConfigError("A loaded model brings no facts. Give the knowledge base to ask: kb=….")
+        if self._last is None or self._last[0] is not facts:
+            self._last = facts, Reasoner(facts, self.basis)
+        return self._last[1]
 
     def ask(
         self,
@@ -138,23 +99,151 @@ class Program:
         """Yield new answers of every source to every relation, in batches."""
         return self.reasoner(kb).predict(relations, k)
 
-    def reasoner(self, kb: KnowledgeBase | None = None) -> Reasoner:
-        """Return a reasoner over `kb`, or over the knowledge base learned from; the last one is kept."""
+    def evaluate(self, split: Split, part: Part = "test", *, engine: str = "auto") -> Evaluation:
+        """Return filtered realistic ranks of a part of `split`, walking on its facts and train."""
+        scorer, questions, known, _ = self._trial(split, part, engine)
+        return evaluate(scorer, questions, known)
+
+    def evaluate_per_relation(
+        self, split: Split, part: Part = "test", *, engine: str = "auto"
+    ) -> dict[str, Evaluation]:
+        """Return the same for each relation by itself."""
+        scorer, questions, known, relations = self._trial(split, part, engine)
+        found = per_relation(rank_questions(scorer, questions, known), questions, len(relations))
+        return {relations[r]: evaluation for r, evaluation in found.items()}
+
+    def _trial(
+        self, split: Split, part: Part, engine: str
+    ) -> tuple[Scorer, Questions, KnownAnswers, Relations]:
+        reasoner = Reasoner(split.known, self.basis, engine)
+        split = split.with_relations(reasoner.relations)
+        if not isinstance(self.basis, NeuralLP):
+            return reasoner, *_examine(split, part), reasoner.relations
+        # A reasoner walks in double precision; ranks do well with single.
+        scorer = ModelScorer(self.basis, make_engine(engine, reasoner.operators))
+        return scorer, *_examine(split, part), reasoner.relations
+
+
+def _select_queries(relations: Relations, query: str | None, limit: int, names: Iterable[str]) -> list[int]:
+    """Return the queries whose rules are wanted; raise for names that are none."""
+    require_positive("limit", limit)
+    for name in names:
+        relations.id(name)
+    return list(range(relations.num_operators)) if query is None else [relations.operator_id(query)]
+
+
+class WeighedProgram(Answering):
+    """Weighed rules, with the knowledge base they were weighed on where that is at hand."""
+
+    def __init__(
+        self, weighed: WeighedRules, config: WeighingConfig, kb: KnowledgeBase | None = None
+    ) -> None:
+        self.weighed, self.weighing_config, self.kb = weighed, config, kb
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.weighed):,} weighed rules)"
+
+    @property
+    def basis(self) -> Basis:
+        """The weighed rules."""
+        return self.weighed
+
+    def rules(
+        self,
+        query: str | None = None,
+        *,
+        limit: int = 10,
+        min_confidence: float = 0.01,
+        max_length: int | None = None,
+        allow: Collection[str] | None = None,
+        deny: Collection[str] = (),
+        kb: KnowledgeBase | None = None,
+    ) -> RuleSet:
+        """Return the rules of greatest weight of a query, or of all; support is counted on `kb` if given."""
+        queries = _select_queries(self.weighed.relations, query, limit, (*(allow or ()), *deny))
+        wanted = RuleFilter(min_confidence, max_length, allow, deny)
         facts = kb or self.kb
-        if facts is None:
-            raise ConfigError("A loaded model brings no facts. Give the knowledge base to ask: kb=….")
-        if self._last is None or self._last[0] is not facts:
-            self._last = facts, Reasoner(facts, self.model)
-        return self._last[1]
+        if facts is not None:
+            require_relations(facts, self.weighed)
+        return select_rules(self.weighed, queries, wanted, limit=limit, kb=facts)
+
+    def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
+        """Write the folder: weights, configuration, relations, rules and measures."""
+        weighed_rules.write_weighed(folder, self.weighed, self.weighing_config, self.rules(), metrics or {})
+
+
+class Program(Answering):
+    """A trained model, and where its rules were weighed those, which then answer in its place."""
+
+    def __init__(
+        self,
+        model: NeuralLP,
+        training_config: TrainingConfig,
+        kb: KnowledgeBase | None = None,
+        history: Iterable[Epoch] = (),
+        weighed: WeighedProgram | None = None,
+    ) -> None:
+        self.model = model.eval()
+        self.training_config = training_config
+        self.kb = kb
+        self.history = list(history)
+        self.weighed = weighed
+
+    def __repr__(self) -> str:
+        config = self.model.config
+        relations = f"{len(self.model.relations):,} relations"
+        if self.weighed is not None:
+            return f"Program({relations}, {len(self.weighed.weighed):,} weighed rules)"
+        return f"Program({relations}, rules up to length {config.num_steps})"
+
+    @property
+    def basis(self) -> Basis:
+        """The weighed rules where there are any, else the model."""
+        return self.model if self.weighed is None else self.weighed.weighed
+
+    def rules(
+        self,
+        query: str | None = None,
+        *,
+        limit: int = 10,
+        min_confidence: float = 0.01,
+        max_length: int | None = None,
+        allow: Collection[str] | None = None,
+        deny: Collection[str] = (),
+        kb: KnowledgeBase | None = None,
+    ) -> RuleSet:
+        """Return the best rules of a query (`uncle`, or `~uncle` asked from the other end), or of all.
+
+        Support is counted on `kb`, or on the knowledge base learned from, and rules that predict nothing
+        there are left out; a loaded program without `kb` counts nothing.
+        """
+        if self.weighed is not None:
+            return self.weighed.rules(
+                query,
+                limit=limit,
+                min_confidence=min_confidence,
+                max_length=max_length,
+                allow=allow,
+                deny=deny,
+                kb=kb,
+            )
+        queries = _select_queries(self.model.relations, query, limit, (*(allow or ()), *deny))
+        wanted = RuleFilter(min_confidence, max_length, allow, deny)
+        facts = kb or self.kb
+        if facts is not None:
+            require_relations(facts, self.model)
+        return recover_rules(self.model, queries, wanted, limit=limit, kb=facts)
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
         """Write the model folder: weights, configuration, relations, rules, history and measures."""
         models.write_model(
             folder, self.model, self.training_config, self.history, self.rules(), metrics or {}
         )
+        if self.weighed is not None:
+            weighed_rules.add_weighed(folder, self.weighed.weighed, self.weighed.weighing_config)
 
 
-class RuleProgram:
+class RuleProgram(Answering):
     """Given rules in the place of a learned program: asked, explained and judged by the same code."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
@@ -163,24 +252,10 @@ class RuleProgram:
     def __repr__(self) -> str:
         return f"RuleProgram({len(self.rules):,} rules for {len(self.rules.targets):,} queries)"
 
-    def reasoner(self, kb: KnowledgeBase) -> Reasoner:
-        """Return a reasoner over `kb`."""
-        return Reasoner(kb, self.rules)
-
-    def evaluate(self, split: Split, part: Part = "test", *, engine: str = "auto") -> Evaluation:
-        """Return filtered realistic ranks of a part of `split`, walking on its facts and train."""
-        return evaluate(*self._trial(split, part, engine))
-
-    def evaluate_per_relation(
-        self, split: Split, part: Part = "test", *, engine: str = "auto"
-    ) -> dict[str, Evaluation]:
-        """Return the same for each relation by itself."""
-        scorer, questions, known = self._trial(split, part, engine)
-        return _per_relation(scorer, questions, known, scorer.relations)
-
-    def _trial(self, split: Split, part: Part, engine: str) -> tuple[Reasoner, Questions, KnownAnswers]:
-        reasoner = Reasoner(split.known, self.rules, engine)
-        return reasoner, *_examine(split.with_relations(reasoner.relations), part)
+    @property
+    def basis(self) -> Basis:
+        """The rules."""
+        return self.rules
 
 
 def _examine(split: Split, part: Part) -> tuple[Questions, KnownAnswers]:
@@ -193,24 +268,22 @@ def _examine(split: Split, part: Part) -> tuple[Questions, KnownAnswers]:
     return ask_both_ways(triples, num_relations), KnownAnswers(split.true_triples, num_relations)
 
 
-def _per_relation(
-    scorer: Scorer, questions: Questions, known: KnownAnswers, relations: Relations
-) -> dict[str, Evaluation]:
-    found = per_relation(rank_questions(scorer, questions, known), questions, len(relations))
-    return {relations[r]: evaluation for r, evaluation in found.items()}
-
-
-def load_program(path: AnyPath) -> Program | RuleProgram:
+def load_program(path: AnyPath) -> Program | WeighedProgram | RuleProgram:
     """Return the program of a model folder, or of a file of rules in any format that can be imported."""
     if Path(path).is_file():
         return RuleProgram(import_rules(path, guess_format(path)).rules)
     return load_model(path)
 
 
-def load_model(folder: AnyPath) -> Program:
+def load_model(folder: AnyPath) -> Program | WeighedProgram:
     """Return the program saved in `folder`."""
+    weighed = (
+        WeighedProgram(*weighed_rules.read_weighed(folder)) if weighed_rules.has_weighed(folder) else None
+    )
+    if weighed is not None and not models.has_model(folder):
+        return weighed
     model, training_config = models.read_model(folder)
-    return Program(model, training_config, history=models.read_history(folder))
+    return Program(model, training_config, history=models.read_history(folder), weighed=weighed)
 
 
 def configure(preset: str = "default", **settings: Any) -> tuple[ModelConfig, TrainingConfig]:
@@ -257,10 +330,14 @@ def learn(
     preset: str = "default",
     engine: str = "auto",
     device: str = "cpu",
+    weigh: bool | None = None,
+    weighing: WeighingConfig | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
     **settings: Any,
 ) -> Program:
     """Return a program learned from a knowledge base or a split; settings are those of both configurations.
+
+    Its rules are weighed unless `weigh` is false, or the preset is the paper's.
 
     >>> from neurallp.datasets.family import family_knowledge_base
     >>> program = learn(family_knowledge_base(num_people=60, num_generations=3), num_epochs=2)
@@ -271,10 +348,40 @@ def learn(
     for epoch in training.epochs():
         if on_epoch is not None:
             on_epoch(epoch)
-    return finish(training)
+    program = finish(training)
+    if preset == "paper" if weigh is None else not weigh:
+        return program
+    config = weighing or weighing_config(program)
+    program.weighed = weigh_rules(training.split, config, candidates_of(program.model, config))
+    return program
 
 
 def finish(training: Training) -> Program:
     """Return the program of the best epoch so far."""
     training.model.load_state_dict(training.best_weights)
     return Program(training.model.cpu(), training.config, training.split.known, training.history)
+
+
+def weighing_config(program: Program, **settings: Any) -> WeighingConfig:
+    """Return how to weigh what a program learned: bodies as long, the same seed, but for what is given."""
+    chosen = {"max_length": program.model.config.num_steps, "seed": program.training_config.seed}
+    return WeighingConfig(**chosen | {name: value for name, value in settings.items() if value is not None})
+
+
+def candidates_of(model: NeuralLP, config: WeighingConfig) -> dict[int, list[Body]]:
+    """Return the bodies of the most confident rules that a model learned, for each query."""
+    number = model.relations.operator_id
+    return {
+        query: [tuple(map(number, rule.body)) for rule in islice(spell_out(model, query), config.num_learned)]
+        for query in range(model.relations.num_operators)
+    }
+
+
+def weigh_rules(
+    split: Split,
+    config: WeighingConfig,
+    given: Candidates | None = None,
+    on_query: Callable[[int], None] = lambda query: None,
+) -> WeighedProgram:
+    """Return rules found on a split, and those `given`, with weights."""
+    return WeighedProgram(Weighing(split, config, given).run(on_query), config, split.known)

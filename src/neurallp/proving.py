@@ -90,7 +90,8 @@ class GivenEvidence:
     ) -> None:
         self.relations, self.operators, self.engine = relations, operators, engine
         self._rules: defaultdict[int, list[Rule]] = defaultdict(list)
-        for rule in sorted(rules, key=lambda rule: -rule.confidence):
+        chains = (rule for rule in rules if rule.kind == "chain")
+        for rule in sorted(chains, key=lambda rule: -rule.confidence):
             self._rules[relations.operator_id(rule.target)].append(rule)
         for query in list(self._rules):
             inverse = relations.inverse(query)

@@ -16,8 +16,13 @@ from .knowledge import INVERSE_MARK, Ids, KnowledgeBase, KnownAnswers, Relations
 from .model import NeuralLP
 from .proving import Evidence, GivenEvidence, LearnedEvidence, body_ids, find_paths, stages, stages_back
 from .rules import Rule, atom
+from .weighed import WeighedEvidence, WeighedRules
 
 Floats = NDArray[np.floating]
+
+#: What knows its relations by itself, and what is taken from the rules and the facts.
+Learned = NeuralLP | WeighedRules
+Basis = Learned | Iterable[Rule]
 
 #: Questions that are predicted at a time, which bounds memory.
 QUESTIONS_AT_ONCE = 8192
@@ -50,6 +55,11 @@ class Part:
     path: tuple[str, ...]
     amount: float
 
+    @property
+    def tone(self) -> str:
+        """How a sentence puts it: evidence may speak against an answer."""
+        return "because" if self.amount >= 0 else "although"
+
     def __str__(self) -> str:
         return " and ".join(spell_links(self.rule, self.path)) or f"{self.path[0]} = {self.path[-1]}"
 
@@ -69,12 +79,15 @@ class Proof:
     def __str__(self) -> str:
         if not self.parts:
             return f"{self.answer} has no proof."
-        lines = [f"{self.answer} because {self.parts[0]}"]
-        return "\n".join([*lines, *(f"  and because {part}" for part in self.parts[1:])])
+        first, *rest = self.parts
+        lines = [f"{self.answer} {first.tone} {first}"]
+        return "\n".join([*lines, *(f"  and {part.tone} {part}" for part in rest)])
 
     def svg(self) -> str:
         """Return a drawing of the paths, the largest part on top."""
-        links = [(part.rule.body, part.path, f"{part.amount:.3g}") for part in self.parts]
+        # A prior's path does not begin at the source.
+        chains = [part for part in self.parts if part.rule.kind == "chain"]
+        links = [(part.rule.body, part.path, f"{part.amount:.3g}") for part in chains]
         return draw_paths(str(self.answer), self.answer.source, self.answer.entity, links)
 
     def as_dict(self) -> dict[str, object]:
@@ -186,8 +199,8 @@ class Predictions:
 class Reasoner:
     """Asks a model, or given rules, about a knowledge base; a model need not have learned from it."""
 
-    def __init__(self, kb: KnowledgeBase, basis: NeuralLP | Iterable[Rule], engine: str = "auto") -> None:
-        self.basis = basis if isinstance(basis, NeuralLP) else tuple(basis)
+    def __init__(self, kb: KnowledgeBase, basis: Basis, engine: str = "auto") -> None:
+        self.basis = basis if isinstance(basis, Learned) else tuple(basis)
         note_relations(kb, self.basis)
         self.kb = kb.with_relations(relations_of(kb, self.basis))
         self.operators = Operators.of(self.kb)
@@ -208,6 +221,8 @@ class Reasoner:
         """The model or the rules, bound to the facts."""
         if isinstance(self.basis, NeuralLP):
             return LearnedEvidence(self.basis, self.operators, self.engine)
+        if isinstance(self.basis, WeighedRules):
+            return WeighedEvidence(self.basis, self.kb, self.operators)
         return GivenEvidence(self.basis, self.relations, self.operators, self.engine)
 
     @cached_property
@@ -231,7 +246,7 @@ class Reasoner:
     def explain(self, head: str, relation: str, tail: str, k: int = 3) -> Proof:
         """Return why (head, relation, tail) scores what it does, with the `k` largest parts."""
         source, query, answer, found = self._judge(head, relation, tail)
-        parts = islice(self.evidence.parts(source, query, answer), k) if found.score > 0 else ()
+        parts = islice(self.evidence.parts(source, query, answer), k) if found.score else ()
         return Proof(found, tuple(Part(rule, self._names(path), amount) for rule, path, amount in parts))
 
     def why_not(self, head: str, relation: str, tail: str, k: int = 3) -> WhyNot:
@@ -287,7 +302,13 @@ class Reasoner:
         facts = self._known.pairs(np.array([source]), np.array([query]))[1]
         ranks = self._ranks(scores, values)
         # Compared as the engine gave it, told as 0: an entity that is no candidate has no evidence either.
-        found = zip(self._names(entities), scores.clip(min=0), ranks, np.isin(entities, facts), strict=True)
+        found = zip(
+            self._names(entities),
+            np.where(np.isneginf(scores), 0, scores),
+            ranks,
+            np.isin(entities, facts),
+            strict=True,
+        )
         name, operator = self.kb.entities[source], self.relations.operator_name(query)
         return [
             Answer(name, operator, entity, float(score), float(rank), num_candidates, bool(known))
@@ -304,7 +325,12 @@ class Reasoner:
 
     def _gaps(self, source: int, query: int, answer: int) -> Iterator[Gap]:
         for rule in islice(self.evidence.rules(query), RULES_EXAMINED):
-            if rule.body and not rule.is_vacuous and not (rule.distinct_ends and source == answer):
+            if (
+                rule.kind == "chain"
+                and rule.body
+                and not rule.is_vacuous
+                and not (rule.distinct_ends and source == answer)
+            ):
                 yield from self._gap(rule, source, query, answer)
 
     def _gap(self, rule: Rule, source: int, query: int, answer: int) -> Iterator[Gap]:
@@ -349,9 +375,9 @@ class Reasoner:
         )
 
 
-def relations_of(kb: KnowledgeBase, basis: NeuralLP | Iterable[Rule]) -> Relations:
+def relations_of(kb: KnowledgeBase, basis: Basis) -> Relations:
     """Return the relations that can be asked: a model's own, or those of the facts and of the rules."""
-    if isinstance(basis, NeuralLP):
+    if isinstance(basis, Learned):
         return basis.relations
     return Relations(dict.fromkeys([*kb.relations, *_named(basis)]))
 
@@ -362,9 +388,9 @@ def _named(rules: Iterable[Rule]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def note_relations(kb: KnowledgeBase, basis: NeuralLP | Sequence[Rule]) -> None:
+def note_relations(kb: KnowledgeBase, basis: Learned | Sequence[Rule]) -> None:
     """Warn of relations that a model does not know, and of relations to walk along that have no facts."""
-    if isinstance(basis, NeuralLP):
+    if isinstance(basis, Learned):
         if surplus := require_relations(kb, basis):
             _warn(surplus, "the model does not know", "Left out")
         wanted: Iterable[str] = basis.relations
@@ -379,7 +405,7 @@ def _warn(names: Sequence[str], what: str, so: str) -> None:
     warnings.warn(f"{so}: {what} {', '.join(map(repr, names[:5]))}{more}.", DataWarning, stacklevel=4)
 
 
-def require_relations(kb: KnowledgeBase, model: NeuralLP) -> list[str]:
+def require_relations(kb: KnowledgeBase, model: Learned) -> list[str]:
     """Return the relations of `kb` that `model` does not know; raise when they share none."""
     shared = [name for name in kb.relations if name in model.relations]
     if not shared:

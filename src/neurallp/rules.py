@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ MOST_EXAMINED = 10_000
 
 Floats = NDArray[np.float64]
 Body = tuple[int, ...]
+
+#: A chain leads from the source to the answer; a prior says that who is often an answer is one again.
+Kind = Literal["chain", "prior"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class Rule:
     support: int | None = None
     num_predictions: int | None = None
     apart: tuple[tuple[int, int], ...] = ()  # further places along the path that differ; (0, 1): X != A
+    weight: float | None = None  # what it adds to a score at most, where rules are weighed
+    kind: Kind = "chain"
 
     @property
     def measured_confidence(self) -> float | None:
@@ -49,7 +54,7 @@ class Rule:
     @property
     def is_vacuous(self) -> bool:
         """Whether the rule only says that a fact implies itself."""
-        return self.body == (self.target,)
+        return self.kind == "chain" and self.body == (self.target,)
 
     @property
     def variables(self) -> list[str]:
@@ -81,6 +86,8 @@ class Rule:
         return {**vars(self), "measured_confidence": self.measured_confidence, "rule": str(self)}
 
     def __str__(self) -> str:
+        if self.kind == "prior":
+            return f"{atom(self.target, 'X', 'Y')} <= {atom(self.target, 'A', 'Y')}"
         links = zip(self.body, self.variables, self.variables[1:], strict=False)
         atoms = [atom(*link) for link in links] or ["X = Y"]
         atoms += [f"{one} != {other}" for one, other in self.unequal_variables]

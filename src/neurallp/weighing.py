@@ -5,10 +5,9 @@ body is to arrive there, and how likely one is to come back; the latter two satu
 query has one weight for each, and one for the prior: log(1 + how often the entity is an answer).
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import monotonic
 from typing import Literal, get_args
 
@@ -16,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .engine import Operators
-from .engine.evidence import Body, Evidence, EvidenceWalker, group_edges, grow_tree
+from .engine.evidence import Body, EvidenceWalker, Gathered, group_edges, grow_tree
 from .engine.evidence_kernels import Sheet, batch_gradient, rank_settings
+from .engine.operators import num_cores
 from .errors import ConfigError, DataError, require_choice, require_positive
-from .knowledge import Ids, KnowledgeBase, KnownAnswers, Questions, Relations, Split, ask_both_ways
+from .knowledge import Ids, KnownAnswers, Questions, Split, ask_both_ways
 from .mining import Miner
+from .weighed import WeighedQuery, WeighedRules, log_frequencies
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -35,7 +36,8 @@ class WeighingConfig:
     """How candidates are found and weighed; counts are for one query."""
 
     max_length: int = 3  # of bodies found between pairs
-    num_candidates: int = 500
+    num_candidates: int = 500  # found between pairs
+    num_learned: int = 50  # taken from a model
     max_rules: int | None = None  # kept of the candidates: those that matter most, weighed anew
     num_pairs: int = 200  # looked at for bodies
     mining_seconds: float = 300.0  # for all queries together
@@ -54,49 +56,6 @@ class WeighingConfig:
         require_choice("hiding", self.hiding, get_args(Hiding))
         if not self.penalties:
             raise ConfigError("Weighing needs at least one penalty.")
-
-
-@dataclass(frozen=True, eq=False)
-class WeighedQuery:
-    """The rules of one query with their weights: (rule, 3) for fired, forward and backward."""
-
-    bodies: tuple[Body, ...]
-    weights: Floats
-    prior: float
-
-    @property
-    def totals(self) -> Floats:
-        """What each rule adds where every walk along it arrives, and comes back."""
-        totals: Floats = self.weights.sum(axis=1)
-        return totals
-
-
-@dataclass(frozen=True, eq=False)
-class WeighedRules:
-    """Rules that answer: what a user asks, proves with and keeps."""
-
-    relations: Relations
-    reflexive: Flags  # (relation,) whether the facts have an entity in relation to itself
-    queries: Mapping[int, WeighedQuery]
-
-    def excludes_source(self, query: int) -> bool:
-        """Return whether the source is no candidate answer, as no fact of the relation is reflexive."""
-        return not self.reflexive[query % len(self.relations)]
-
-    @property
-    def num_rules(self) -> int:
-        return sum(len(query.bodies) for query in self.queries.values())
-
-    @property
-    def max_length(self) -> int:
-        return max((len(body) for query in self.queries.values() for body in query.bodies), default=1)
-
-
-def log_frequencies(facts: Ids, query: int, num_relations: int, num_entities: int) -> Floats:
-    """Return log(1 + the number of facts that have each entity as an answer of `query`)."""
-    of_query = facts[facts[:, 1] == query % num_relations]
-    answers = of_query[:, 2] if query < num_relations else of_query[:, 0]
-    return np.log1p(np.bincount(answers, minlength=num_entities).astype(np.float64))
 
 
 def links_are_telling(split: Split) -> bool:
@@ -118,7 +77,11 @@ class Weighing:
     """Finds candidates, weighs them query by query on all cores, and chooses penalties on validation."""
 
     def __init__(
-        self, split: Split, config: WeighingConfig, given: Candidates | None = None, num_threads: int | None = None
+        self,
+        split: Split,
+        config: WeighingConfig,
+        given: Candidates | None = None,
+        num_threads: int | None = None,
     ) -> None:
         if not len(split.known.facts):
             raise DataError("There is nothing to learn from: no facts are known.")
@@ -133,7 +96,7 @@ class Weighing:
         self.known = KnownAnswers(self.kb.facts, self.num_relations)
         self.valid = _by_query(split.valid, self.num_relations)
         self.true = KnownAnswers(split.true_triples, self.num_relations)
-        self.num_threads = num_threads or _num_cores()
+        self.num_threads = num_threads or num_cores()
         self.deadline = np.inf
 
     @property
@@ -183,7 +146,7 @@ def choose_penalties(fitted: Mapping[int, "_Fitted"]) -> dict[int, WeighedQuery]
 def _best_setting(reciprocal_ranks: Floats) -> int:
     """Return the setting with the best mean; without validation, the one in the middle."""
     if not len(reciprocal_ranks):
-        return reciprocal_ranks.shape[1] // 2
+        return int(reciprocal_ranks.shape[1] // 2)
     return int(reciprocal_ranks.mean(axis=0).argmax())
 
 
@@ -237,9 +200,10 @@ class _Fit:
         weighing, settings = bench.weighing, len(bench.config.penalties)
         self.tree = grow_tree(bodies)
         self.barred = not weighing.kb.reflexive_relations[query % weighing.num_relations]
-        self.priors = log_frequencies(
-            weighing.kb.facts, query, weighing.num_relations, weighing.operators.num_entities
-        ) * bench.config.prior
+        self.priors = (
+            log_frequencies(weighing.kb.facts, query, weighing.num_relations, weighing.operators.num_entities)
+            * bench.config.prior
+        )
         size = 3 * len(bodies) + 1  # the last is the prior's
         self.values = np.zeros((size, settings))
         self.slopes = np.zeros((size, settings))
@@ -247,7 +211,7 @@ class _Fit:
         self.importance = np.zeros(len(bodies))
 
     def _weights(self, of: Floats) -> Floats:
-        return of[:-1].reshape(len(self.bodies), 3, -1)
+        return of[:-1].reshape(len(self.bodies), 3, len(self.bench.config.penalties))
 
     def learn(self, questions: Questions) -> None:
         """Fit the weights, as many questions at a time as there is room for."""
@@ -266,13 +230,13 @@ class _Fit:
                     self._step(evidence, now, others, order[start : start + config.batch_size], total)
         self.importance = np.abs(self._weights(self.values)).sum(axis=(1, 2))
 
-    def _gather(self, questions: Questions, hidden: Ids | None, whole_pair: bool = False) -> Evidence:
+    def _gather(self, questions: Questions, hidden: Ids | None, whole_pair: bool = False) -> Gathered:
         return self.bench.walker.gather(
             self.tree, self.query, questions.sources, hidden, whole_pair=whole_pair, barred=self.barred
         )
 
     def _step(
-        self, evidence: Evidence, now: Questions, others: tuple[Ids, Ids], batch: Ids, total: int
+        self, evidence: Gathered, now: Questions, others: tuple[Ids, Ids], batch: Ids, total: int
     ) -> None:
         batch_gradient(
             evidence.entries,
@@ -315,7 +279,7 @@ class _Fit:
             questions = questions[len(evidence) :]
         return _Fitted(self.bodies, self._weights(self.values), self.values[-1], 1.0 / np.concatenate(ranks))
 
-    def _rank(self, evidence: Evidence, questions: Questions) -> Floats:
+    def _rank(self, evidence: Gathered, questions: Questions) -> Floats:
         offsets, others = _others(self.bench.weighing.true, questions)
         ranks = np.zeros((len(questions), len(self.bench.config.penalties)))
         starts = evidence.starts
@@ -349,8 +313,3 @@ def _others(known: KnownAnswers, questions: Questions) -> tuple[Ids, Ids]:
     rows, entities = known.pairs(questions.sources, questions.queries)
     other = entities != questions.answers[rows]
     return np.searchsorted(rows[other], np.arange(len(questions) + 1)), entities[other]
-
-def _num_cores() -> int:
-    import os
-
-    return len(os.sched_getaffinity(0))

@@ -52,7 +52,7 @@ def group_edges(operators: Operators) -> Runs:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class Gathered:
     """What rules say, question by question; the arrays are the walker's own, good until it walks again."""
 
     entries: Entries
@@ -98,7 +98,7 @@ class EvidenceWalker:
         *,
         whole_pair: bool = False,
         barred: bool = False,
-    ) -> Evidence:
+    ) -> Gathered:
         """Return the evidence for as many of the questions as there is room for, at least one.
 
         The facts that link a source to its answer are hidden: the one asked, or the `whole_pair`'s. A
@@ -111,7 +111,7 @@ class EvidenceWalker:
                 self.runs, tree, self.scratch, sources, query, hidden, whole_pair, barred, self.entries, ends
             )
             if done or not len(sources):
-                return Evidence(self.entries, ends[:done])
+                return Gathered(self.entries, ends[:done])
             self.entries = _room_for(2 * len(self.entries.entities))
 
 

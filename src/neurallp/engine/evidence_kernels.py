@@ -118,9 +118,16 @@ def _expand(runs: Runs, scratch: Scratch, depth: int, operator: int, source: int
 
 @njit(nogil=True, cache=True)
 def _walk(
-    runs: Runs, tree: Tree, scratch: Scratch, source: int, answer: int, barred: bool, entries: Entries, first: int
+    runs: Runs,
+    tree: Tree,
+    scratch: Scratch,
+    source: int,
+    answer: int,
+    barred: bool,
+    entries: Entries,
+    first: int,
 ) -> int:
-    """Write the entries of one question from `first` on; return where they end, or -1 where they do not fit."""
+    """Write the entries of one question from `first` on; return where they end, or -1 for lack of room."""
     scratch.counts[0] = 1
     scratch.entities[0, 0], scratch.forward[0, 0], scratch.backward[0, 0] = source, 1.0, 1.0
     end = first
@@ -146,7 +153,7 @@ def _walk(
 @njit(nogil=True, cache=True)
 def saturate(probability: float) -> float:
     """Return log(1 + 100 p) / log(101): tells 0.001 from 0.01 as well as 0.1 from 1."""
-    return np.log1p(100.0 * probability) * 0.2166790653
+    return float(np.log1p(100.0 * probability) * 0.2166790653)
 
 
 @njit(nogil=True, cache=True)
@@ -179,7 +186,7 @@ def gather(
 
 
 class Sheet(NamedTuple):
-    """Working space for scoring one question under several settings at once; marks are 0 between questions."""
+    """Space to score one question under several settings at once; marks are 0 between questions."""
 
     scores: NDArray[np.float64]  # (entity, setting)
     touched: Small  # (entity,)
@@ -229,7 +236,7 @@ def _question_gradient(
     gradient: Floats,
     prior_gradient: Floats,
 ) -> float:
-    """Add the gradient of one question's cross-entropy over all candidates; return its loss, summed over settings.
+    """Add the gradient of one question's cross-entropy over all candidates; return its loss.
 
     `base` holds, over all entities, the sum of exp(prior) and of prior x exp(prior). Only those with evidence
     of their own are gone through. The answer's own fact does not count in its frequency.
@@ -367,7 +374,9 @@ def rank_settings(
         for entity in range(len(priors)):
             if sheet.marks[entity] == 2:
                 continue
-            score = prior_weights[s] * priors[entity] + (sheet.scores[entity, s] if sheet.marks[entity] else 0.0)
+            score = prior_weights[s] * priors[entity] + (
+                sheet.scores[entity, s] if sheet.marks[entity] else 0.0
+            )
             better += score > wanted
             ties += score == wanted
         ranks[s] = better + (ties + 1) / 2.0

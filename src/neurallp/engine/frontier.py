@@ -1,6 +1,5 @@
 """The CPU engine: walks only what a source reaches, one question at a time, compiled and on all cores."""
 
-import os
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ from ..attention import Attention
 from ..errors import ConfigError
 from ..knowledge import Ids
 from .kernels import BLOCK, Doubles, Floats, Graph, Pairs, Small, Task, Trail, score_all, score_pairs
-from .operators import Operators
+from .operators import Operators, num_cores
 from .walks import Scores, Walks
 
 # Walks that a thread takes at a time: few, because one walk from a hub can cost as much as a thousand others.
@@ -35,7 +34,7 @@ class FrontierEngine:
 
     def __init__(self, operators: Operators, num_threads: int | None = None) -> None:
         self.operators = operators
-        self.num_threads = num_threads or _num_cores()
+        self.num_threads = num_threads or num_cores()
         self._pool = ThreadPoolExecutor(self.num_threads)
         starts = _run_starts(operators)
         self._graph = _graph(operators, starts)
@@ -148,13 +147,6 @@ class FrontierEngine:
         entities, values = np.empty(room, np.int64), np.empty(room, task.operator.dtype)
         score_all(graph, trail, first, end, task, ends, entities, values)
         return ends, entities[: ends[-1]].copy(), values[: ends[-1]].copy()
-
-
-def _num_cores() -> int:
-    """Return the cores this process may use; not every system tells that apart from all there are."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _run_starts(operators: Operators) -> Ids:

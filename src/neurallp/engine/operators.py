@@ -1,5 +1,6 @@
 """The operators M_R of a knowledge base as one list of edges, sorted by where they start."""
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -70,3 +71,10 @@ class Operators:
         found = places < self.num_edges
         found[found] = self._keys[places[found]] == keys[found]
         return np.where(found, places, -1)
+
+
+def num_cores() -> int:
+    """Return the cores this process may use; not every system tells that apart from all there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -23,6 +23,7 @@ CONFIG = "config.json"
 RELATIONS = "relations.json"
 METRICS = "metrics.json"
 HISTORY = "history.jsonl"
+RULES = "rules.tsv"
 
 #: What a resumed run may change: how long it goes on.
 CHANGEABLE = {"num_epochs", "patience"}

@@ -19,6 +19,7 @@ from .folders import (
     HISTORY,
     METRICS,
     RELATIONS,
+    RULES,
     WEIGHTS,
     damaged,
     dump_checkpoint,
@@ -35,10 +36,14 @@ from .folders import (
     write_together,
 )
 from .rules import format_rules
+from .weighed_rules import WEIGHED
 
 FORMAT_VERSION = 1
 
-RULES = "rules.tsv"
+
+def has_model(folder: AnyPath) -> bool:
+    """Return whether a folder holds a model."""
+    return (Path(folder) / WEIGHTS).is_file()
 
 
 def write_model(
@@ -62,7 +67,7 @@ def write_model(
 def write_checkpoint(folder: AnyPath, training: Training) -> None:
     """Write all that resuming needs as one file, and beside it the best model so far.
 
-    Rules and measures go: they would tell of a model that is no longer there.
+    Rules, weighed or not, and measures go: they would tell of a model that is no longer there.
     """
     contents: dict[str, str | bytes] = {
         CHECKPOINT: dump_checkpoint(training, _settings(training), _origin(training)),
@@ -70,7 +75,7 @@ def write_checkpoint(folder: AnyPath, training: Training) -> None:
         WEIGHTS: dump_tensors(training.best_weights),
     }
     write_together(folder, contents)
-    for name in (RULES, METRICS):
+    for name in (RULES, METRICS, WEIGHED):
         (Path(folder) / name).unlink(missing_ok=True)
 
 

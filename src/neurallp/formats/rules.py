@@ -15,6 +15,8 @@ COLUMNS = (
     "num_predictions",
     "distinct_ends",
     "apart",
+    "weight",
+    "kind",
     "target",
     "body",
 )

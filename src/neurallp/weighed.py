@@ -1,0 +1,234 @@
+"""Weighed rules: what a user asks and proves with after weighing. A score is a sum over rules."""
+
+import heapq
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .engine import Operators, Scores
+from .engine.evidence import Body, EvidenceWalker, Gathered, group_edges, grow_tree
+from .engine.evidence_kernels import Runs, Tree, add_scores
+from .engine.operators import num_cores
+from .knowledge import Ids, KnowledgeBase, Relations
+from .proving import Path, find_paths, follow
+from .rules import Rule, RuleFilter, RuleSet, measure
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+#: Questions that a thread takes at a time.
+CHUNK = 64
+
+
+@dataclass(frozen=True, eq=False)
+class WeighedQuery:
+    """The rules of one query with their weights, (rule, 3): for firing, for the walk there, and back."""
+
+    bodies: tuple[Body, ...]
+    weights: Floats
+    prior: float = 0.0  # of log(1 + how often an entity is an answer)
+
+    @property
+    def totals(self) -> Floats:
+        """What each rule adds where every walk along it arrives, and comes back."""
+        totals: Floats = self.weights.sum(axis=1)
+        return totals
+
+
+@dataclass(frozen=True, eq=False)
+class WeighedRules:
+    """Rules that never mention entities, with weights: they hold on any facts of their relations."""
+
+    relations: Relations
+    reflexive: Flags  # (relation,) whether the facts have an entity in relation to itself
+    queries: Mapping[int, WeighedQuery]
+
+    def __len__(self) -> int:
+        return sum(len(query.bodies) for query in self.queries.values())
+
+    def excludes_source(self, query: int) -> bool:
+        """Return whether the source is no candidate answer, as no fact of the relation is reflexive."""
+        return not self.reflexive[query % len(self.relations)]
+
+    @property
+    def max_length(self) -> int:
+        """The length of the longest body."""
+        return max((len(body) for query in self.queries.values() for body in query.bodies), default=1)
+
+    def rules(self, query: int) -> Iterator[Rule]:
+        """Yield the rules of a query, the prior's among them, those of greatest weight first."""
+        weighed = self.queries.get(query)
+        if weighed is None:
+            return
+        rules = [
+            self.chain_rule(query, body, total)
+            for body, total in zip(weighed.bodies, weighed.totals, strict=True)
+        ]
+        if weighed.prior:
+            rules.append(self.prior_rule(query, weighed.prior))
+        largest = max((abs(rule.weight or 0.0) for rule in rules), default=1.0) or 1.0
+        for rule in sorted(rules, key=lambda rule: -abs(rule.weight or 0.0)):
+            yield replace(rule, normalized_confidence=abs(rule.weight or 0.0) / largest)
+
+    def chain_rule(self, query: int, body: Body, weight: float) -> Rule:
+        """Return a rule that leads from the source to the answer."""
+        name = self.relations.operator_name
+        return Rule(
+            name(query),
+            tuple(map(name, body)),
+            confidence=0.0,
+            distinct_ends=self.excludes_source(query),
+            weight=float(weight),
+        )
+
+    def prior_rule(self, query: int, weight: float) -> Rule:
+        """Return the rule that says: who is often an answer is one again."""
+        name = self.relations.operator_name(query)
+        return Rule(name, (name,), confidence=0.0, weight=weight, kind="prior")
+
+
+def select_rules(
+    weighed: WeighedRules, queries: list[int], wanted: RuleFilter, *, limit: int, kb: KnowledgeBase | None
+) -> RuleSet:
+    """Return the `limit` weightiest rules of each query among those that `wanted` keeps, measured on `kb`.
+
+    A measured rule's confidence is what was measured; its weight says what it does to an answer.
+    """
+    found = [rule for query in queries for rule in list(filter(wanted.keeps, weighed.rules(query)))[:limit]]
+    if kb is None:
+        return RuleSet(found)
+    chains = iter(measure((r for r in found if r.kind == "chain"), kb.with_relations(weighed.relations)))
+    return RuleSet(_confident(next(chains)) if rule.kind == "chain" else rule for rule in found)
+
+
+def _confident(rule: Rule) -> Rule:
+    return replace(rule, confidence=rule.measured_confidence or 0.0)
+
+
+def log_frequencies(facts: Ids, query: int, num_relations: int, num_entities: int) -> Floats:
+    """Return log(1 + the number of facts that have each entity as an answer of `query`)."""
+    of_query = facts[facts[:, 1] == query % num_relations]
+    answers = of_query[:, 2] if query < num_relations else of_query[:, 0]
+    return np.log1p(np.bincount(answers, minlength=num_entities).astype(np.float64))
+
+
+class WeighedEvidence:
+    """Weighed rules bound to the facts of a knowledge base that has their relations."""
+
+    def __init__(self, weighed: WeighedRules, kb: KnowledgeBase, operators: Operators) -> None:
+        self.weighed, self.kb, self.operators = weighed, kb, operators
+        self._spare: list[EvidenceWalker] = []
+        self._kept: dict[int, tuple[Tree, Floats]] = {}
+
+    @cached_property
+    def _runs(self) -> Runs:
+        return group_edges(self.operators)
+
+    def rules(self, query: int) -> Iterator[Rule]:
+        """Yield the rules of a query."""
+        return self.weighed.rules(query)
+
+    def scores(self, sources: Ids, queries: Ids) -> Scores:
+        """Return a row of scores for each question, walked on all cores."""
+        order = np.argsort(queries, kind="stable")
+        bounds = np.flatnonzero(np.diff(queries[order], prepend=-1))
+        chunks = [
+            group[start : start + CHUNK]
+            for group in np.split(order, bounds[1:])
+            for start in range(0, len(group), CHUNK)
+        ]
+        if len(chunks) == 1:
+            return self._score(sources[order], int(queries[0]))[np.argsort(order)]
+        with ThreadPoolExecutor(num_cores()) as pool:
+            parts = list(pool.map(lambda rows: self._score(sources[rows], int(queries[rows[0]])), chunks))
+        return Scores.stacked(parts)[np.argsort(order)]
+
+    def _score(self, sources: Ids, query: int) -> Scores:
+        tree, priors = self._plan(query)
+        rows = np.repeat(priors[None], len(sources), axis=0)
+        for start, found in self._gather(tree, query, sources):
+            for row, first, end in zip(rows[start:], found.starts, found.ends, strict=False):
+                add_scores(found.entries, first, end, self.weighed.queries[query].weights, row)
+        if self.weighed.excludes_source(query):
+            rows[np.arange(len(sources)), sources] = -np.inf
+        return Scores.of_dense(rows)
+
+    def _gather(self, tree: Tree, query: int, sources: Ids) -> Iterator[tuple[int, Gathered]]:
+        """Yield the evidence of sources, as many at a time as there is room for, and which comes first."""
+        # Threads need no lock: popping and appending are atomic.
+        walker = self._spare.pop() if self._spare else self._new_walker()
+        start = 0 if len(tree.depths) else len(sources)
+        while start < len(sources):
+            found = walker.gather(tree, query, sources[start:])
+            yield start, found
+            start += len(found)
+        self._spare.append(walker)
+
+    def _new_walker(self) -> EvidenceWalker:
+        return EvidenceWalker(self._runs, self.operators.num_operators, self.weighed.max_length)
+
+    def _plan(self, query: int) -> tuple[Tree, Floats]:
+        """Return the tree of a query's bodies and what the prior gives to each entity; kept once made."""
+        if query not in self._kept:
+            weighed = self.weighed.queries.get(query, WeighedQuery((), np.zeros((0, 3))))
+            shape = len(self.weighed.relations), self.operators.num_entities
+            priors = weighed.prior * log_frequencies(self.kb.facts, query, *shape)
+            self._kept[query] = grow_tree(weighed.bodies), priors
+        return self._kept[query]
+
+    def parts(self, source: int, query: int, answer: int) -> Iterator[tuple[Rule, Path, float]]:
+        """Yield what each rule adds along each path, the largest first, those against the answer among them.
+
+        A rule's part is divided among its paths as the walk is. The prior's path is one fact of the answer.
+        """
+        if source == answer and self.weighed.excludes_source(query):
+            return
+        order = count()  # breaks ties without comparing rules
+        heap: list[tuple[float, int, Rule, Path | None, float]] = []
+        for rule, amount in self._amounts(source, query, answer):
+            heapq.heappush(heap, (-abs(amount), next(order), rule, None, amount))
+        while heap:
+            _, _, rule, path, amount = heapq.heappop(heap)
+            if path is not None:
+                yield rule, path, amount
+                continue
+            for path, share in self._shares(rule, source, query, answer):
+                heapq.heappush(heap, (-abs(amount * share), next(order), rule, path, amount * share))
+
+    def _amounts(self, source: int, query: int, answer: int) -> Iterator[tuple[Rule, float]]:
+        """Yield what each rule says of one answer, and the prior."""
+        tree, priors = self._plan(query)
+        weighed = self.weighed.queries.get(query)
+        if weighed is None:
+            return
+        if priors[answer]:
+            yield self.weighed.prior_rule(query, weighed.prior), float(priors[answer])
+        for _, found in self._gather(tree, query, np.array([source])):
+            own = np.flatnonzero(found.entries.entities[: found.ends[0]] == answer)
+            rules = found.entries.rules[own]
+            evidence = np.stack(
+                [np.ones(len(own)), found.entries.forward[own], found.entries.backward[own]], axis=1
+            )
+            amounts = (weighed.weights[rules] * evidence).sum(axis=1)
+            for rule, amount in zip(rules.tolist(), amounts.tolist(), strict=True):
+                yield self.weighed.chain_rule(query, weighed.bodies[rule], weighed.totals[rule]), amount
+
+    def _shares(self, rule: Rule, source: int, query: int, answer: int) -> list[tuple[Path, float]]:
+        """Return the paths of a rule to an answer, each with its share of all walks that arrive."""
+        if rule.kind == "prior":
+            inverse = self.weighed.relations.inverse(query)
+            return [((int(follow(self.operators, np.array([answer]), inverse)[0]), answer), 1.0)]
+        body = tuple(map(self.weighed.relations.operator_id, rule.body))
+        paths = list(find_paths(self.operators, body, source, answer))
+        walks = np.array([self._probability(body, path) for path in paths])
+        return list(zip(paths, (walks / walks.sum()).tolist(), strict=True))
+
+    def _probability(self, body: Body, path: Path) -> float:
+        """Return how likely a random walk along a body takes a path."""
+        degrees = [len(follow(self.operators, np.array([z]), k)) for z, k in zip(path, body, strict=False)]
+        return float(1 / np.prod(degrees))
