@@ -10,6 +10,7 @@ import typer
 from .. import __version__
 from ..errors import NeuralLPError
 from .asking import ask, explain, predict, why_not
+from .datasets import data
 from .demo import demo
 from .exchanging import convert, export, import_rules
 from .experimenting import experiment
@@ -30,6 +31,7 @@ for command in VERBS:
     app.command()(command)
 app.command("import")(import_rules)
 app.add_typer(qa, name="qa")
+app.add_typer(data, name="data")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What an experiment is made of: plans of tables, whose lines are cells, each measured once for every seed."""
+"""What an experiment is made of: plans of tables, whose lines are cells, each measured for every seed."""
 
 import json
 import re

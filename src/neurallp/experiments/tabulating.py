@@ -8,7 +8,7 @@ from .tables import Figure, Table
 
 
 def tabulate(plan: Plan, results: Results) -> Table:
-    """Return the table of a plan: published figures, ours over the seeds, and those with ties in our favour."""
+    """Return the table of a plan: published figures, ours over the seeds, those with ties in our favour."""
     rows = [_row(plan, cell, results) for cell in plan.cells]
     columns = dict.fromkeys(name for row in rows for name in row)
     return Table(plan.title, _in_order(plan, columns), rows, plan.notes + _reasons(plan, results))
