@@ -16,6 +16,7 @@ from .exchanging import convert, export, import_rules
 from .experimenting import experiment
 from .inspecting import evaluate, rules
 from .learning import learn
+from .plotting import plot
 from .printing import console, show_error, show_warning
 from .questions import qa
 
@@ -32,6 +33,7 @@ for command in VERBS:
 app.command("import")(import_rules)
 app.add_typer(qa, name="qa")
 app.add_typer(data, name="data")
+app.add_typer(plot, name="plot")
 
 
 def main() -> None:

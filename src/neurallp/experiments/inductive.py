@@ -58,7 +58,7 @@ def experiment(quick: bool, device: str) -> Experiment:
 
 _BUILT = (
     f"{DRAWN:.0%} of the test triples are drawn for each seed; learning sees no triple that shares an "
-    "entity with them. Tested, rules walk over all of facts and train. The paper does not say how many it drew."
+    "entity with them. Tested, rules walk over facts and train. The paper does not say how many it drew."
 )
 _SAMPLED = (
     f"Each answer is ranked among {NUM_NEGATIVES} entities drawn for each seed that are no known answers: "

@@ -18,7 +18,8 @@ def _row(plan: Plan, cell: Cell, results: Results) -> dict[str, Any]:
     outcomes = results.of(cell)
     row: dict[str, Any] = dict(cell.labels)
     for measure in plan.measures:
-        row |= {f"{measure}, published": cell.published.get(measure)} if cell.published else {}
+        if measure in cell.published:
+            row[f"{measure}, published"] = cell.published[measure]
         row |= _figures(measure, outcomes)
     if not outcomes and cell.measure is not None:
         row[plan.measures[0]] = "not measured"
