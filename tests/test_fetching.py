@@ -183,5 +183,5 @@ def test_a_file_that_is_no_archive_is_a_part_itself(public, shop, tmp_path):
 
 
 def test_a_set_without_an_address_says_where_it_is_from(tmp_path):
-    with pytest.raises(DataError, match="github.com/yuyuz/MetaQA"):
+    with pytest.raises(DataError, match="yuyuz/MetaQA"):
         fetch(registry.SETS["metaqa"], tmp_path)
