@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from .arguments import Json
-from .printing import console, log, print_json, say
+from .printing import console, log, print_json, say, show_warning
 
 if TYPE_CHECKING:
     from ..experiments import Experiment, Results, Table
@@ -43,7 +43,7 @@ def experiment(
         tables = _tables(wanted, results)
         if out is not None:
             _write(tables, name, out)
-            wanted.draw(results, out)
+            _draw(wanted, results, out)
     if as_json:
         print_json([table.as_dict() for table in tables])
     else:
@@ -96,6 +96,16 @@ def _watch(jobs: "list[Job]", num_processes: int, quiet: bool) -> "Iterator[tupl
         for job, outcome in run(jobs, num_processes):
             progress.update(task, advance=1, description=f"Done: {job}")
             yield job, outcome
+
+
+def _draw(wanted: "Experiment", results: "Results", out: Path) -> None:
+    """Draw the pictures; figures are not lost where there is nothing to draw with."""
+    from ..errors import ConfigError
+
+    try:
+        wanted.draw(results, out)
+    except ConfigError as error:
+        show_warning(str(error))
 
 
 def _tables(wanted: "Experiment", results: "Results") -> "list[Table]":

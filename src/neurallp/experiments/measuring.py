@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..knowledge import Ids, KnowledgeBase, KnownAnswers, Split, ask_both_ways
 from ..model import ModelScorer
 from ..program import Program, configure, finish, prepare
 from ..training import Epoch
-from .cells import Outcome
+from .cells import Outcome, Plan, Results
 
 #: Triples of the test that a quick run ranks.
 QUICK_TRIPLES = 300
@@ -115,6 +116,21 @@ def story(history: Iterable[Epoch]) -> dict[str, Any]:
     epochs = [vars(epoch) for epoch in history]
     best = [epoch["valid_mrr"] for epoch in epochs if epoch["is_best"]]
     return {"valid MRR": best[-1] if best else None, "history": epochs}
+
+
+def draw_learning(plan: Plan, results: Results, out: Path) -> None:
+    """Draw how the models of a plan learned, the first seed of each, a picture for each data set."""
+    from ..plots import draw_curves
+
+    histories: dict[str, dict[str, list[Epoch]]] = {}
+    for cell in plan.cells:
+        data, *model = cell.labels.values()
+        for outcome in results.of(cell)[:1]:
+            if "history" in outcome:
+                runs = histories.setdefault(data, {})
+                runs[", ".join(model)] = [Epoch(**epoch) for epoch in outcome["history"]]
+    for data, runs in histories.items():
+        draw_curves(runs, out / f"learning-{data.lower().replace(' ', '-')}.png")
 
 
 def _examples(program: Program, queries: Iterable[str]) -> list[dict[str, Any]]:
