@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from random import Random
 
 import numpy as np
 import torch
@@ -16,18 +15,15 @@ from ..language.questions import WordQuestion
 from ..questioning import QuestionProgram
 from ..rules import Rule, atom
 
-NUM_QUESTIONS = 650  # as in the paper
 MOST_RULES = 12  # with a colour and a label of their own
 
 
-def draw_questions(
-    program: QuestionProgram, kb: KnowledgeBase, questions: Sequence[WordQuestion], path: Path, seed: int = 0
-) -> None:
-    """Draw up to 650 questions by what the controller reads of them; each cluster is labelled by its rule."""
+def draw_questions(laid_out: Sequence[tuple[float, float, str]], path: Path) -> None:
+    """Draw questions at their places; each cluster is labelled by its rule."""
     from matplotlib.figure import Figure
 
-    chosen = Random(seed).sample(list(questions), min(NUM_QUESTIONS, len(questions)))
-    places, rules = lay_out(program, kb, chosen, seed)
+    places = np.array([(x, y) for x, y, _ in laid_out])
+    rules = [rule for *_, rule in laid_out]
     figure = Figure(figsize=(9, 7), layout="constrained")
     axes = figure.subplots()
     for number, (rule, _) in enumerate(Counter(rules).most_common(MOST_RULES)):
@@ -36,7 +32,7 @@ def draw_questions(
         axes.annotate(rule, np.median(mine, axis=0), fontsize=7, ha="center")
     rest = [rule not in dict(Counter(rules).most_common(MOST_RULES)) for rule in rules]
     axes.scatter(places[rest, 0], places[rest, 1], s=6, color="lightgray")
-    axes.set(xticks=[], yticks=[], title=f"{len(chosen)} questions, by the rule they use")
+    axes.set(xticks=[], yticks=[], title=f"{len(rules)} questions, by the rule they use")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
 
