@@ -1,4 +1,4 @@
-"""Embeddings of entities, fitted by PyKEEN and ranked by our evaluator: TransE, DistMult, Neural Tensor Network."""
+"""Embeddings of entities, fitted by PyKEEN: TransE, DistMult and the Neural Tensor Network."""
 
 import gc
 import warnings
@@ -33,13 +33,14 @@ class EmbeddingScorer:
     @torch.no_grad()
     def scores(self, sources: Ids, queries: Ids) -> Scores:
         """Return a row of scores for each question."""
-        dense = torch.empty(len(sources), self.num_entities)
+        dense = np.empty((len(sources), self.num_entities), dtype=np.float32)
         is_inverse = queries >= self.num_relations
         with one_torch_thread():
             for rows, score in ((~is_inverse, self._score_tails), (is_inverse, self._score_heads)):
-                for some in torch.from_numpy(np.flatnonzero(rows)).split(QUESTIONS_AT_ONCE):
-                    dense[some] = score(torch.from_numpy(sources)[some], torch.from_numpy(queries)[some])
-        return Scores.of_dense(dense.numpy())
+                for some in _portions(np.flatnonzero(rows)):
+                    asked = torch.from_numpy(sources[some]), torch.from_numpy(queries[some])
+                    dense[some] = score(*asked).numpy()
+        return Scores.of_dense(dense)
 
     def _score_tails(self, sources: torch.Tensor, queries: torch.Tensor) -> torch.Tensor:
         found: torch.Tensor = self.model.predict_t(torch.stack([sources, queries], dim=1))
@@ -51,7 +52,13 @@ class EmbeddingScorer:
         return found
 
 
-def fit_transe(split: Split, seed: int = 0, *, dimension: int = 100, num_epochs: int = 100) -> EmbeddingScorer:
+def _portions(rows: Ids) -> list[Ids]:
+    return [rows[start : start + QUESTIONS_AT_ONCE] for start in range(0, len(rows), QUESTIONS_AT_ONCE)]
+
+
+def fit_transe(
+    split: Split, seed: int = 0, *, dimension: int = 100, num_epochs: int = 100
+) -> EmbeddingScorer:
     """Return TransE: the tail lies where the relation moves the head."""
     settings = {"embedding_dim": dimension, "loss": "marginranking"}
     return _fit(split, seed, "TransE", settings, num_epochs)

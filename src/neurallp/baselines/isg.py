@@ -1,4 +1,4 @@
-"""Iterative structural gradient (Wang, Mazaitis and Cohen, 2014): add the rules that the loss asks for, refit.
+"""Iterative structural gradient (Wang, Mazaitis and Cohen, 2014): add the rules the loss asks for, refit.
 
 A program is a set of weighted chains: score(y | x) = 1 / entities + sum over rules of weight x paths. A rule
 that is not there has weight 0, and the loss has a gradient to that weight all the same: where it is
@@ -169,7 +169,7 @@ class StructuralGradient:
             optimizer.zero_grad()
             right, rivals = self._scores(weights)
             loss = PENALTY * weights.square().sum() - (right / (right + rivals)).log().sum()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         self.log_weights = weights.detach()
 
