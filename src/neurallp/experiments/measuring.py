@@ -136,7 +136,9 @@ def draw_learning(plan: Plan, results: Results, out: Path) -> None:
 
     histories: dict[str, dict[str, list[Epoch]]] = {}
     for cell in plan.cells:
-        data, *names = (value if name in NAMES else f"{name} = {value}" for name, value in cell.labels.items())
+        data, *names = (
+            value if name in NAMES else f"{name} = {value}" for name, value in cell.labels.items()
+        )
         for outcome in results.of(cell)[:1]:
             if "history" in outcome:
                 runs = histories.setdefault(data, {})
