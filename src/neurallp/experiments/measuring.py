@@ -71,8 +71,8 @@ def learn_and_rank(
     """Return how a program learned from a set ranks its test; with the best rules of the queries `rules`."""
     split = load_set(data, quick)
     program = learn_quietly(split, seed, preset, settings, device, quick)
-    found = rank_test(walk(program, split.known, device), split)
-    return {**figures(found), **story(program.history), "rules": _examples(program, rules)}
+    learned = {**story(program.history), "rules": _examples(program, rules)}
+    return {**figures(rank_test(walk(program, split.known, device), split)), **learned}
 
 
 def learn_quietly(
