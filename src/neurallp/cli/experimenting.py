@@ -65,13 +65,13 @@ def _measure(
 ) -> "Results":
     """Run what is not there yet under a progress bar; Ctrl-C leaves what is finished."""
     from ..errors import ConfigError, DataError
-    from ..experiments import Results
-    from ..experiments.running import jobs_of
+    from ..experiments.running import finished, jobs_of
 
-    jobs = jobs_of(wanted, seeds, folder, only)
+    every = jobs_of(wanted, seeds, folder)
+    jobs = [job for job in every if only.lower() in job.cell.name]
     if not jobs:
         raise ConfigError(f"No line's name contains {only!r}.")
-    results = Results()
+    results = finished(every)
     try:
         for job, outcome in _watch(jobs, num_processes, quiet):
             results.add(job.cell, job.seed, outcome)

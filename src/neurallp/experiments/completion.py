@@ -68,6 +68,10 @@ TRIALS = (
     Trial(
         "fb15k-237", "paper, T = 3, 3 ranks", "paper", {**UNLINKED, **LONGER, "num_ranks": 3, "num_steps": 3}
     ),
+    Trial("fb15k-237", "ours", "default", {**UNLINKED, **LONGER}),
+    Trial(
+        "fb15k-237", "ours, T = 3, 3 ranks", "default", {**UNLINKED, **LONGER, "num_ranks": 3, "num_steps": 3}
+    ),
     Trial("wn18rr", "paper", "paper"),
     Trial("wn18rr", "paper, T = 3", "paper", {"num_steps": 3}),
     Trial("wn18rr", "ours, T = 3, 3 ranks", "default", {"num_steps": 3, "num_ranks": 3}),
