@@ -17,7 +17,7 @@ from neurallp.experiments import EXPERIMENTS, Cell, Experiment, Plan, Results, f
 from neurallp.experiments.cells import FAILED
 from neurallp.experiments.inductive import hide_entities, rank_among_sampled, sample_negatives
 from neurallp.experiments.measuring import load_set
-from neurallp.experiments.running import jobs_of, run
+from neurallp.experiments.running import finished, jobs_of, run
 from neurallp.experiments.tables import Figure, Table
 from neurallp.experiments.tabulating import tabulate
 from neurallp.formats import write_triples
@@ -93,6 +93,14 @@ def test_a_run_goes_on_where_it_was(trace, tmp_path):
     again = results_of(jobs_of(experiment, 2, tmp_path))
     assert trace() == ["abc 0", "abc 1", "abcd 0", "abcd 1"]
     assert [outcome["MRR"] for outcome in again.of(first[0].cell)] == [0.3, 0.31]
+
+
+def test_what_another_command_measured_is_found(trace, tmp_path):
+    jobs = jobs_of(Experiment((plan_of("abc", "abcd"),)), 2, tmp_path)
+    results_of([jobs[-1]])
+    found = finished(jobs)
+    assert [outcome["MRR"] for outcome in found.of(jobs[-1].cell)] == [0.41]
+    assert found.of(jobs[0].cell) == []
 
 
 def test_a_cell_with_other_settings_is_another_cell(trace, tmp_path):
