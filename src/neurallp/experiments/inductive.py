@@ -16,7 +16,17 @@ from ..evaluation import Evaluation, Ranks, Scorer, evaluate
 from ..knowledge import Ids, KnownAnswers, Questions, Split, ask_both_ways
 from .cells import Cell, Experiment, Outcome, Plan, Results
 from .completion import LONGER, TITLES, UNLINKED
-from .measuring import QUICK, draw_learning, figures, fit_baseline, learn_quietly, load_set, story, walk
+from .measuring import (
+    QUICK,
+    draw_learning,
+    figures,
+    fit_baseline,
+    learn_quietly,
+    load_set,
+    story,
+    tested,
+    walk,
+)
 
 #: The share of the test that is drawn; the paper does not name its own.
 DRAWN = 0.1
@@ -147,7 +157,7 @@ def learn_grail(
     new = load_set(f"grail/{data}_ind", quick).with_relations(split.relations)
     program = learn_quietly(split, seed, preset, settings, device, quick)
     scorer = walk(program, new.known, device)
-    questions = ask_both_ways(new.test, len(new.relations))
+    questions = tested(new, quick)
     known = KnownAnswers(new.true_triples, len(new.relations))
     sampled = Evaluation.of(rank_among_sampled(scorer, questions, known, len(new.entities), seed))
     everywhere = evaluate(scorer, questions, known)

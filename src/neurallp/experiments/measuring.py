@@ -14,7 +14,7 @@ from ..engine import Operators, make_engine
 from ..errors import ConfigError, DataError, DataWarning
 from ..evaluation import Evaluation, Scorer, evaluate
 from ..formats.triples import load
-from ..knowledge import Ids, KnowledgeBase, KnownAnswers, Split, ask_both_ways
+from ..knowledge import Ids, KnowledgeBase, KnownAnswers, Questions, Split, ask_both_ways
 from ..model import ModelScorer
 from ..program import Program, configure, finish, prepare
 from ..training import Epoch
@@ -43,14 +43,19 @@ def load_set(name: str, quick: bool = False) -> Split:
 
 
 def part_of(split: Split) -> Split:
-    """Return a split with few triples of each kind, the same each time."""
+    """Return a split with few triples to learn from, the same each time; the test stays, to filter with."""
     return replace(
         split,
         facts=_some(split.facts, QUICK_FACTS),
         train=_some(split.train, QUICK_FACTS),
         valid=_some(split.valid, QUICK_TRIPLES),
-        test=_some(split.test, QUICK_TRIPLES),
     )
+
+
+def tested(split: Split, quick: bool) -> Questions:
+    """Return the questions of the test, both ways; a quick run asks a few of them."""
+    triples = _some(split.test, QUICK_TRIPLES) if quick else split.test
+    return ask_both_ways(triples, len(split.relations))
 
 
 def _some(triples: Ids, most: int) -> Ids:
@@ -72,7 +77,7 @@ def learn_and_rank(
     split = load_set(data, quick)
     program = learn_quietly(split, seed, preset, settings, device, quick)
     learned = {**story(program.history), "rules": _examples(program, rules)}
-    return {**figures(rank_test(walk(program, split.known, device), split)), **learned}
+    return {**figures(rank_test(walk(program, split.known, device), split, quick)), **learned}
 
 
 def learn_quietly(
@@ -94,7 +99,7 @@ def walk(program: Program, kb: KnowledgeBase, device: str) -> ModelScorer:
 def fit_and_rank(*, data: str, seed: int, baseline: str, quick: bool = False, **options: Any) -> Outcome:
     """Return how a baseline fitted to a set ranks its test."""
     split = load_set(data, quick)
-    return figures(rank_test(fit_baseline(baseline, split, seed, **options), split))
+    return figures(rank_test(fit_baseline(baseline, split, seed, **options), split, quick))
 
 
 def fit_baseline(name: str, split: Split, seed: int, **options: Any) -> Scorer:
@@ -107,11 +112,9 @@ def fit_baseline(name: str, split: Split, seed: int, **options: Any) -> Scorer:
     return scorer
 
 
-def rank_test(scorer: Scorer, split: Split) -> Evaluation:
+def rank_test(scorer: Scorer, split: Split, quick: bool) -> Evaluation:
     """Return the filtered ranks of the test."""
-    num_relations = len(split.relations)
-    known = KnownAnswers(split.true_triples, num_relations)
-    return evaluate(scorer, ask_both_ways(split.test, num_relations), known)
+    return evaluate(scorer, tested(split, quick), KnownAnswers(split.true_triples, len(split.relations)))
 
 
 def figures(found: Evaluation) -> dict[str, Any]:
