@@ -49,8 +49,9 @@ GRAIL = {
     "fb237": ((0.529, 0.589, 0.529, 0.559), (0.834, 0.949, 0.951, 0.960)),
 }
 
-#: Ours on GraIL's sets: longer rules and several controllers, which these sparse graphs need.
-OURS = {"num_steps": 3, "num_ranks": 3}
+#: Ours on GraIL's sets: several controllers, and rules long enough to get anywhere in graphs so sparse
+#: (Hits@10 of 50 negatives on the validation of WN18RR v1: .706 with T = 3, .768 with T = 4).
+OURS = {"WN18RR": {"num_steps": 4, "num_ranks": 3}, "fb237": {"num_steps": 3, "num_ranks": 3}}
 
 SAMPLED, ALL = f"Hits@10 of {NUM_NEGATIVES} negatives", "Hits@10 of all entities"
 MRR_SAMPLED, MRR_ALL = f"MRR of {NUM_NEGATIVES} negatives", "MRR of all entities"
@@ -101,7 +102,7 @@ def _grail_cells(quick: bool, device: str) -> Iterator[Cell]:
             common = {"data": f"{base}_v{number}", "device": device, "quick": quick}
             paper = {**common, "preset": "paper", "settings": {"num_steps": 3}}
             yield Cell({**labels, "model": "paper"}, {SAMPLED: published}, learn_grail, paper)
-            ours = {**common, "preset": "default", "settings": OURS}
+            ours = {**common, "preset": "default", "settings": OURS[base]}
             yield Cell({**labels, "model": "ours"}, {}, learn_grail, ours)
             yield Cell({**labels, "model": "NBFNet"}, {SAMPLED: best})
 
