@@ -84,10 +84,11 @@ def _judge(scorer: Scorer, split: Split) -> dict[str, Any]:
 
 
 def _examples(starts: Starts) -> Iterator[dict[str, Any]]:
-    """Yield the best rule of some queries, judged on the map and on all their pairs."""
+    """Yield the best rule of the queries that are surest of theirs, judged on the map and on all pairs."""
     split = starts.split
     kb = KnowledgeBase(split.entities, split.relations, split.true_triples)
-    for query in np.unique(split.train[:, 1])[:NUM_EXAMPLES].tolist():
+    queries = sorted(np.unique(split.train[:, 1]).tolist(), key=starts.certainty, reverse=True)
+    for query in queries[:NUM_EXAMPLES]:
         for rule in recover_rules(starts.model(query), [query], RuleFilter(), limit=1, kb=kb):
             yield {
                 "query": split.relations[query],
