@@ -64,6 +64,7 @@ class Starts:
         """Return the model that answers a query."""
         return self._models[query]
 
+    @torch.no_grad()
     def certainty(self, query: int) -> float:
         """Return the confidence of the rule that takes the likeliest operator and memory at each step."""
         likeliest = [each.max(-1).values.prod(-1) for each in self.attend(np.array([query])).pair]
