@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from .arguments import Json
-from .printing import console, log, print_json, say
+from .printing import console, log, print_json, say, show_warning
 
 if TYPE_CHECKING:
     from ..experiments import Experiment, Results, Table
@@ -43,7 +43,7 @@ def experiment(
         tables = _tables(wanted, results)
         if out is not None:
             _write(tables, name, out)
-            wanted.draw(results, out)
+            _draw(wanted, results, out)
     if as_json:
         print_json([table.as_dict() for table in tables])
     else:
@@ -65,13 +65,13 @@ def _measure(
 ) -> "Results":
     """Run what is not there yet under a progress bar; Ctrl-C leaves what is finished."""
     from ..errors import ConfigError, DataError
-    from ..experiments import Results
-    from ..experiments.running import jobs_of
+    from ..experiments.running import finished, jobs_of
 
-    jobs = jobs_of(wanted, seeds, folder, only)
+    every = jobs_of(wanted, seeds, folder)
+    jobs = [job for job in every if only.lower() in job.cell.name]
     if not jobs:
         raise ConfigError(f"No line's name contains {only!r}.")
-    results = Results()
+    results = finished(every)
     try:
         for job, outcome in _watch(jobs, num_processes, quiet):
             results.add(job.cell, job.seed, outcome)
@@ -96,6 +96,16 @@ def _watch(jobs: "list[Job]", num_processes: int, quiet: bool) -> "Iterator[tupl
         for job, outcome in run(jobs, num_processes):
             progress.update(task, advance=1, description=f"Done: {job}")
             yield job, outcome
+
+
+def _draw(wanted: "Experiment", results: "Results", out: Path) -> None:
+    """Draw the pictures; figures are not lost where there is nothing to draw with."""
+    from ..errors import ConfigError
+
+    try:
+        wanted.draw(results, out)
+    except ConfigError as error:
+        show_warning(str(error))
 
 
 def _tables(wanted: "Experiment", results: "Results") -> "list[Table]":

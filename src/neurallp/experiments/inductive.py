@@ -6,14 +6,27 @@ have different names and stand in different tables.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..evaluation import Evaluation, Ranks, Scorer, evaluate
 from ..knowledge import Ids, KnownAnswers, Questions, Split, ask_both_ways
-from .cells import Cell, Experiment, Outcome, Plan
-from .measuring import figures, fit_baseline, learn_quietly, load_set, some, story, walk
+from .cells import Cell, Experiment, Outcome, Plan, Results
+from .completion import LONGER, TITLES, UNLINKED
+from .measuring import (
+    QUICK,
+    draw_learning,
+    figures,
+    fit_baseline,
+    learn_quietly,
+    load_set,
+    story,
+    tested,
+    walk,
+)
 
 #: The share of the test that is drawn; the paper does not name its own.
 DRAWN = 0.1
@@ -23,13 +36,8 @@ NUM_NEGATIVES = 50
 #: Hits@10 of the paper's table 6, ties in the answer's favour: Neural LP, TransE.
 PUBLISHED = {"wn18": (0.9449, 0.0001), "fb15k-237": (0.2797, 0.0053)}
 
-TITLES = {"wn18": "WN18", "fb15k-237": "FB15K-237"}
-
-#: How the paper's model is set up for each set; FB15K-237 as in `completion`.
-PAPER: dict[str, dict[str, Any]] = {
-    "wn18": {},
-    "fb15k-237": {"facts_apart": "unlinked", "hiding": "train", "batch_size": 128, "learning_rate": 0.003},
-}
+#: How facts are set apart and how long is learned, as in `completion`.
+SETTINGS: dict[str, dict[str, Any]] = {"wn18": {}, "fb15k-237": {**UNLINKED, **LONGER}}
 
 #: Hits@10 of 50 negatives, v1 to v4: Neural LP as GraIL's authors report it, and NBFNet.
 GRAIL = {
@@ -46,14 +54,16 @@ MRR_SAMPLED, MRR_ALL = f"MRR of {NUM_NEGATIVES} negatives", "MRR of all entities
 
 def experiment(quick: bool, device: str) -> Experiment:
     """Return the paper's table of section 4.3, and GraIL's in each regime."""
+    paper = Plan("Inductive completion", ("Hits@10", "MRR"), tuple(_paper_cells(quick, device)), (_BUILT,))
     grail = tuple(_grail_cells(quick, device))
-    return Experiment(
-        (
-            Plan("Inductive completion", ("Hits@10", "MRR"), tuple(_paper_cells(quick, device)), (_BUILT,)),
-            Plan(f"GraIL, {NUM_NEGATIVES} sampled negatives", (SAMPLED, MRR_SAMPLED), grail, (_SAMPLED,)),
-            Plan("GraIL, all entities", (ALL, MRR_ALL), grail),
-        )
-    )
+    sampled = Plan(f"GraIL, {NUM_NEGATIVES} sampled negatives", (SAMPLED, MRR_SAMPLED), grail, (_SAMPLED,))
+    everywhere = Plan("GraIL, all entities", (ALL, MRR_ALL), tuple(cell for cell in grail if cell.measure))
+    return Experiment((paper, sampled, everywhere), draw=partial(_draw, (paper, sampled)))
+
+
+def _draw(plans: tuple[Plan, ...], results: Results, out: Path) -> None:
+    for plan in plans:
+        draw_learning(plan, results, out)
 
 
 _BUILT = (
@@ -70,14 +80,14 @@ _SAMPLED = (
 def _paper_cells(quick: bool, device: str) -> Iterator[Cell]:
     for data, (neural_lp, transe) in PUBLISHED.items():
         common = {"data": data, "quick": quick}
-        for model, preset, settings, published in (
-            ("paper", "paper", PAPER[data], {"Hits@10": neural_lp}),
-            ("ours", "default", {}, {}),
-        ):
-            arguments = {**common, "preset": preset, "settings": settings, "device": device}
-            yield Cell({"data": TITLES[data], "model": model}, published, learn_unseen, arguments)
+        learned = {**common, "settings": SETTINGS[data], "device": device}
+        labels = {"data": TITLES[data], "model": "paper"}
+        yield Cell(labels, {"Hits@10": neural_lp}, learn_unseen, {**learned, "preset": "paper"})
+        labels = {"data": TITLES[data], "model": "ours"}
+        yield Cell(labels, {}, learn_unseen, {**learned, "preset": "default"})
         labels = {"data": TITLES[data], "model": "TransE"}
-        yield Cell(labels, {"Hits@10": transe}, fit_unseen, {**common, "baseline": "transe"})
+        arguments = {**common, "baseline": "transe", **(QUICK if quick else {})}
+        yield Cell(labels, {"Hits@10": transe}, fit_unseen, arguments)
 
 
 def _grail_cells(quick: bool, device: str) -> Iterator[Cell]:
@@ -99,18 +109,18 @@ def learn_unseen(
     *, data: str, seed: int, preset: str, settings: Mapping[str, Any], device: str, quick: bool
 ) -> Outcome:
     """Return how rules learned without the test's entities rank the test, walking over all that is known."""
-    split = load_set(data)
+    split = load_set(data, quick)
     seen = hide_entities(split, seed)
     program = learn_quietly(seen, seed, preset, settings, device, quick)
-    found = _rank_drawn(walk(program, split.known, device), split, seen, quick)
+    found = _rank_drawn(walk(program, split.known, device), split, seen)
     return {**found, **story(program.history)}
 
 
-def fit_unseen(*, data: str, seed: int, baseline: str, quick: bool) -> Outcome:
+def fit_unseen(*, data: str, seed: int, baseline: str, quick: bool, **options: Any) -> Outcome:
     """Return how a baseline that never saw the test's entities ranks the test."""
-    split = load_set(data)
+    split = load_set(data, quick)
     seen = hide_entities(split, seed)
-    return _rank_drawn(fit_baseline(baseline, seen, seed), split, seen, quick)
+    return _rank_drawn(fit_baseline(baseline, seen, seed, **options), split, seen)
 
 
 def hide_entities(split: Split, seed: int, share: float = DRAWN) -> Split:
@@ -126,12 +136,12 @@ def hide_entities(split: Split, seed: int, share: float = DRAWN) -> Split:
     return replace(split, facts=facts, train=train, valid=valid, test=test)
 
 
-def _rank_drawn(scorer: Scorer, split: Split, seen: Split, quick: bool) -> dict[str, Any]:
+def _rank_drawn(scorer: Scorer, split: Split, seen: Split) -> dict[str, Any]:
     num_relations = len(split.relations)
     known = KnownAnswers(split.true_triples, num_relations)
-    test = some(seen.test) if quick else seen.test
+    found = evaluate(scorer, ask_both_ways(seen.test, num_relations), known)
     return {
-        **figures(evaluate(scorer, ask_both_ways(test, num_relations), known)),
+        **figures(found),
         "left": len(seen.known.facts),
     }
 
@@ -143,11 +153,11 @@ def learn_grail(
     *, data: str, seed: int, preset: str, settings: Mapping[str, Any], device: str, quick: bool
 ) -> Outcome:
     """Return how rules learned on one graph rank the test of another, in both regimes."""
-    split = load_set(f"grail/{data}")
-    new = load_set(f"grail/{data}_ind").with_relations(split.relations)
+    split = load_set(f"grail/{data}", quick)
+    new = load_set(f"grail/{data}_ind", quick).with_relations(split.relations)
     program = learn_quietly(split, seed, preset, settings, device, quick)
     scorer = walk(program, new.known, device)
-    questions = ask_both_ways(some(new.test) if quick else new.test, len(new.relations))
+    questions = tested(new, quick)
     known = KnownAnswers(new.true_triples, len(new.relations))
     sampled = Evaluation.of(rank_among_sampled(scorer, questions, known, len(new.entities), seed))
     everywhere = evaluate(scorer, questions, known)

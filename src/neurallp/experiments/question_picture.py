@@ -12,6 +12,7 @@ from ..errors import ConfigError, QuestionError
 from ..knowledge import KnowledgeBase
 from ..language.answering import QuestionReasoner
 from ..language.questions import WordQuestion
+from ..plots import figure_at, styles
 from ..questioning import QuestionProgram
 from ..rules import Rule, atom
 
@@ -20,21 +21,18 @@ MOST_RULES = 12  # with a colour and a label of their own
 
 def draw_questions(laid_out: Sequence[tuple[float, float, str]], path: Path) -> None:
     """Draw questions at their places; each cluster is labelled by its rule."""
-    from matplotlib.figure import Figure
-
     places = np.array([(x, y) for x, y, _ in laid_out])
     rules = [rule for *_, rule in laid_out]
-    figure = Figure(figsize=(9, 7), layout="constrained")
-    axes = figure.subplots()
-    for number, (rule, _) in enumerate(Counter(rules).most_common(MOST_RULES)):
-        mine = places[[other == rule for other in rules]]
-        axes.scatter(mine[:, 0], mine[:, 1], s=12, color=f"C{number % 10}", marker="os"[number // 10])
-        axes.annotate(rule, np.median(mine, axis=0), fontsize=7, ha="center")
-    rest = [rule not in dict(Counter(rules).most_common(MOST_RULES)) for rule in rules]
-    axes.scatter(places[rest, 0], places[rest, 1], s=6, color="lightgray")
-    axes.set(xticks=[], yticks=[], title=f"{len(rules)} questions, by the rule they use")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    frequent = [rule for rule, _ in Counter(rules).most_common(MOST_RULES)]
+    with figure_at(path, 9, 7) as figure:
+        axes = figure.subplots()
+        rest = places[[rule not in frequent for rule in rules]]
+        axes.scatter(rest[:, 0], rest[:, 1], s=6, color="lightgray")
+        for rule, style in zip(frequent, styles(), strict=False):
+            mine = places[[other == rule for other in rules]]
+            axes.scatter(mine[:, 0], mine[:, 1], s=12, color=style["color"], marker=style["marker"])
+            axes.annotate(rule, np.median(mine, axis=0), fontsize=7, ha="center")
+        axes.set(xticks=[], yticks=[], title=f"{len(rules)} questions, by the rule they use")
 
 
 def lay_out(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -109,7 +110,7 @@ def experiment(quick: bool, device: str) -> Experiment:
     """Return the table of section 4.4, and the picture of its questions."""
     cells = tuple(_cell(number, trial, quick) for number, trial in enumerate(TRIALS))
     plan = Plan("Questions in plain words", MEASURES, cells, NOTES)
-    return Experiment((plan,), draw=lambda results, out: _draw(plan, results, out))
+    return Experiment((plan,), draw=partial(_draw, plan))
 
 
 def _cell(number: int, trial: Trial, quick: bool) -> Cell:

@@ -14,7 +14,7 @@ from time import perf_counter
 from ..errors import NeuralLPError
 from ..formats.files import atomic_write
 from ..formats.models import make_folder
-from .cells import FAILED, Cell, Experiment, Outcome
+from .cells import FAILED, Cell, Experiment, Outcome, Results
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,23 @@ class Job:
         atomic_write(self.path, text + "\n")
 
 
-def jobs_of(experiment: Experiment, num_seeds: int, folder: Path, only: str = "") -> list[Job]:
-    """Return all cells with all seeds whose name contains `only`; outcomes go to `folder`/cells."""
-    cells = [cell for cell in experiment.cells() if only.lower() in cell.name]
+def jobs_of(experiment: Experiment, num_seeds: int, folder: Path) -> list[Job]:
+    """Return all cells with all seeds; outcomes go to `folder`/cells."""
     make_folder(folder / "cells")
     return [
         Job(cell, seed, folder / "cells" / f"{cell.name}-seed{seed}.json")
-        for cell in cells
+        for cell in experiment.cells()
         for seed in range(num_seeds)
     ]
+
+
+def finished(jobs: Sequence[Job]) -> Results:
+    """Return what earlier runs found."""
+    results = Results()
+    for job in jobs:
+        if (outcome := job.finished()) is not None:
+            results.add(job.cell, job.seed, outcome)
+    return results
 
 
 def run(jobs: Sequence[Job], num_processes: int = 1) -> Iterator[tuple[Job, Outcome]]:

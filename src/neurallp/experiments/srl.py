@@ -1,10 +1,11 @@
 """Section 4.1, statistical relational learning: UMLS and Kinship, rules of length 2 and 3, against ISG."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from .cells import Cell, Experiment, Plan
-from .measuring import fit_and_rank, learn_and_rank
+from .measuring import draw_learning, fit_and_rank, learn_and_rank
 
 #: Hits@10 as published, counted optimistically: (data, T) -> Neural LP, ISG.
 PUBLISHED = {
@@ -25,7 +26,7 @@ NOTES = (
 def experiment(quick: bool, device: str) -> Experiment:
     """Return the table of section 4.1."""
     plan = Plan("Statistical relational learning", ("Hits@10", "MRR"), tuple(_cells(quick, device)), NOTES)
-    return Experiment((plan,))
+    return Experiment((plan,), draw=partial(draw_learning, plan))
 
 
 def _cells(quick: bool, device: str) -> Iterator[Cell]:
