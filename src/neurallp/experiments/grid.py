@@ -20,9 +20,10 @@ from .tables import Figure, Table
 LENGTHS = {**dict.fromkeys(range(2, 11), 16), **dict.fromkeys((12, 14, 16), 32)}
 QUICK_LENGTHS = {2: 8, 4: 8}
 
-#: Size -> queries of each length. A walk on the large grid costs ten times as much.
+#: Size of the grid -> queries of each length, and pairs of each query: on the paper's grid all there are.
+#: A walk on the large grid costs ten times as much.
 NUM_QUERIES = {8: 4, 16: 20, 32: 8}
-MOST_PAIRS = 250  # of a query: all there are on the paper's grid
+MOST_PAIRS = {8: 250, 16: 250, 32: 100}
 MOST_STARTS = 10
 NUM_EXAMPLES = 2  # queries of a length whose rules are shown
 
@@ -68,7 +69,7 @@ def measure_isg(*, seed: int, length: int, size: int) -> Outcome:
 
 
 def _paths(length: int, size: int, seed: int) -> Split:
-    return grid_split(length, NUM_QUERIES[size], size, seed, MOST_PAIRS)
+    return grid_split(length, NUM_QUERIES[size], size, seed, MOST_PAIRS[size])
 
 
 def _judge(scorer: Scorer, split: Split) -> dict[str, Any]:
