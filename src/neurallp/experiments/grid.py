@@ -132,5 +132,6 @@ def draw_accuracy(found: Mapping[str, Mapping[int, Figure]], path: Path) -> None
             spread = [each.deviation or 0.0 for each in by_length.values()]
             axes.errorbar(list(by_length), means, yerr=spread, label=model, capsize=2, **style)
         axes.set(xlabel="path length", ylabel="accuracy", ylim=(0, 1.03))
+        axes.locator_params(axis="x", integer=True)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, loc="lower left")
