@@ -12,7 +12,10 @@ from neurallp.datasets.grid import (
     random_paths,
 )
 from neurallp.errors import ConfigError
+from neurallp.experiments import Results, find_experiment
 from neurallp.experiments.paths import evaluate_queries, learn_paths
+from neurallp.experiments.running import jobs_of, run
+from neurallp.experiments.tabulating import tabulate
 
 
 def walk(path, size):
@@ -103,3 +106,17 @@ def test_a_query_keeps_the_model_that_knows_it_best():
     one, three = (learn_paths(split, 3, 0, most_starts=num, plain=True) for num in (1, 3))
     first, best = (evaluate_queries(starts, split, split.train) for starts in (one, three))
     assert all(best[query].mrr >= first[query].mrr for query in first)
+
+
+def test_the_experiment_measures_every_model_draws_the_figure_and_shows_rules(tmp_path):
+    pytest.importorskip("matplotlib")
+    experiment = find_experiment("grid", quick=True)
+    results = Results()
+    for job, outcome in run(jobs_of(experiment, 1, tmp_path)):
+        results.add(job.cell, job.seed, outcome)
+    table = tabulate(experiment.plans[0], results)
+    assert all(row["accuracy"].mean == 1.0 for row in table.rows if row["model"] != "plain")
+    (rules,) = experiment.more_tables(results)
+    assert all(row["pairs found"] == row["of"] for row in rules.rows)
+    experiment.draw(results, tmp_path)
+    assert "path length" in (tmp_path / "grid.svg").read_text()

@@ -18,7 +18,8 @@ from ..training import one_torch_thread
 #: Questions scored at a time: a tensor network holds some numbers for each question and entity.
 QUESTIONS_AT_ONCE = 64
 
-BATCH_SIZE = 256
+#: A batch holds at least this many triples, and no less than this share of all.
+FEWEST_TRIPLES, SMALLEST_SHARE = 256, 0.01
 NUM_NEGATIVES = 8  # wrong triples drawn for each right one
 
 
@@ -111,7 +112,7 @@ def _train(loop: Any, factory: Any, num_epochs: int) -> None:
     gc.freeze()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it calls itself in old ways, and pins memory without a GPU
-        # A size not given would be looked for.
-        sizes = {"batch_size": BATCH_SIZE, "sub_batch_size": BATCH_SIZE}
+        size = max(FEWEST_TRIPLES, round(SMALLEST_SHARE * factory.num_triples))
+        sizes = {"batch_size": size, "sub_batch_size": size}  # one that is not given is looked for
         loop.train(factory, num_epochs, **sizes, use_tqdm=False, num_workers=0)
     gc.unfreeze()

@@ -157,7 +157,7 @@ class StructuralGradient:
         each = torch.zeros(len(self.chains), dtype=torch.float64).index_add(
             0, torch.from_numpy(self.evidence.chains), paths
         )
-        # A new rule starts with as much weight as it takes to speak as loudly as the prior.
+        # The more paths a new rule has, the less weight each starts with.
         start = -torch.log1p(each / len(self.questions))[len(self.log_weights) :]
         self.log_weights = torch.cat([self.log_weights, start])
 

@@ -15,7 +15,8 @@ from ..engine import Operators, Scores
 from ..knowledge import Ids, Questions, Split, ask_both_ways
 from ..training import one_torch_thread
 
-QUESTIONS_AT_ONCE = 256
+#: A batch holds at least this many questions, and no less than this share of all.
+FEWEST_QUESTIONS, SMALLEST_SHARE = 256, 0.01
 
 #: On the squares of all weights, as a share of one question's loss.
 PENALTY = 1e-3
@@ -29,7 +30,7 @@ SMALLEST_TOTAL = 1e-6
 
 
 class Links(NamedTuple):
-    """The edges out of the sources of some questions."""
+    """The edges out of the sources of some questions, sorted by row and target."""
 
     rows: Ids
     operators: Ids
@@ -41,7 +42,9 @@ class NodeLink(torch.nn.Module):
 
     def __init__(self, operators: Operators, asked: Questions) -> None:
         super().__init__()
-        self.operators = operators
+        self.offsets, self.num_entities = operators.offsets, operators.num_entities
+        order = np.lexsort((operators.operators, operators.targets, operators.sources))
+        self.edge_operators, self.edge_targets = operators.operators[order], operators.targets[order]
         counts = np.zeros((operators.num_operators, operators.num_entities), dtype=np.float32)
         np.add.at(counts, (asked.queries, asked.answers), 1)
         # Begin where the bias would end if there were no links.
@@ -76,20 +79,20 @@ class NodeLink(torch.nn.Module):
         links = self._links(questions.sources)
         queries, answers = questions.queries[links.rows], questions.answers[links.rows]
         shown = (links.operators != queries) | (links.targets != answers)
-        keys, place = np.unique(
-            links.rows[shown] * self.operators.num_entities + links.targets[shown], return_inverse=True
-        )
+        keys = links.rows[shown] * self.num_entities + links.targets[shown]
+        is_new = np.diff(keys, prepend=-1) != 0
         weights = self.weight[queries[shown], links.operators[shown]]
-        sums = weights.new_zeros(len(keys)).index_add(0, torch.from_numpy(place), weights)
-        rows, entities = np.divmod(keys, self.operators.num_entities)
+        place = torch.from_numpy(np.cumsum(is_new) - 1)
+        sums = weights.new_zeros(int(is_new.sum())).index_add(0, place, weights)
+        rows, entities = np.divmod(keys[is_new], self.num_entities)
         return torch.from_numpy(rows), torch.from_numpy(entities), sums
 
     def _links(self, sources: Ids) -> Links:
-        start = self.operators.offsets[sources]
-        count = self.operators.offsets[sources + 1] - start
+        start = self.offsets[sources]
+        count = self.offsets[sources + 1] - start
         rows = np.repeat(np.arange(len(sources)), count)
         edges = np.repeat(start - np.cumsum(count) + count, count) + np.arange(len(rows))
-        return Links(rows, self.operators.operators[edges], self.operators.targets[edges])
+        return Links(rows, self.edge_operators[edges], self.edge_targets[edges])
 
 
 def fit_node_link(
@@ -109,7 +112,8 @@ def fit_node_link(
 
 
 def _batches(asked: Questions, num_epochs: int, rng: np.random.Generator) -> Iterator[Questions]:
+    size = max(FEWEST_QUESTIONS, round(SMALLEST_SHARE * len(asked)))
     for _ in range(num_epochs):
         order = rng.permutation(len(asked))
-        for start in range(0, len(order), QUESTIONS_AT_ONCE):
-            yield asked[order[start : start + QUESTIONS_AT_ONCE]]
+        for start in range(0, len(order), size):
+            yield asked[order[start : start + size]]

@@ -64,6 +64,12 @@ class Starts:
         """Return the model that answers a query."""
         return self._models[query]
 
+    @torch.no_grad()
+    def certainty(self, query: int) -> float:
+        """Return the confidence of the rule that takes the likeliest operator and memory at each step."""
+        likeliest = [each.max(-1).values.prod(-1) for each in self.attend(np.array([query])).pair]
+        return float((likeliest[0] * likeliest[1]).max())
+
     def attend(self, queries: Ids) -> Attention:
         """Return the attention of distinct queries, each from its model."""
         found = [self._models[query].attend(np.array([query])) for query in queries.tolist()]
