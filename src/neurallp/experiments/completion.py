@@ -94,7 +94,7 @@ def _our_cells(data: str, quick: bool, device: str) -> Iterator[Cell]:
                 "settings": trial.settings,
                 "device": device,
                 "quick": quick,
-                "rules": RULES_OF if data.startswith("fb15k") else (),
+                "rules": RULES_OF if data.startswith("fb15k") and trial.model == "paper" else (),
             }
             published = _figures("Neural LP", data) if trial.model == "paper" else {}
             yield Cell({"data": TITLES[data], "model": trial.model}, published, learn_and_rank, arguments)
