@@ -34,7 +34,7 @@ def experiment(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run an experiment of the paper; with --out it can be taken up again."""
+    """Run an experiment of the paper on public data."""
     from ..experiments import find_experiment
 
     wanted = find_experiment(name, quick=quick, device=device)
