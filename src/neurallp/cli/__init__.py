@@ -10,11 +10,13 @@ import typer
 from .. import __version__
 from ..errors import NeuralLPError
 from .asking import ask, explain, predict, why_not
+from .datasets import data
 from .demo import demo
 from .exchanging import convert, export, import_rules
 from .experimenting import experiment
 from .inspecting import evaluate, rules
 from .learning import learn
+from .plotting import plot
 from .printing import console, show_error, show_warning
 from .questions import qa
 
@@ -30,6 +32,8 @@ for command in VERBS:
     app.command()(command)
 app.command("import")(import_rules)
 app.add_typer(qa, name="qa")
+app.add_typer(data, name="data")
+app.add_typer(plot, name="plot")
 
 
 def main() -> None:

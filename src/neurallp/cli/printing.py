@@ -45,7 +45,9 @@ def print_json(value: Any) -> None:
 
 def measures_table(parts: dict[str, Any]) -> Table:
     """Return MRR, hits and mean rank of each part, under all three readings of a tie."""
-    table = _table("part", "ties", numbers=("MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank", "questions"))
+    table = plain_table(
+        "part", "ties", numbers=("MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank", "questions")
+    )
     for part, measures in parts.items():
         for kind in ("realistic", "optimistic", "pessimistic"):
             headline = kind == "realistic"
@@ -58,7 +60,7 @@ def measures_table(parts: dict[str, Any]) -> Table:
 
 def answers_table(answers: "Sequence[Answer]") -> Table:
     """Return answers with score and rank; what the facts say already is marked."""
-    table = _table("answer", "", numbers=("rank", "score"))
+    table = plain_table("answer", "", numbers=("rank", "score"))
     for answer in answers:
         mark = "known" if answer.is_known else ""
         table.add_row(escape(answer.entity), mark, f"{answer.rank:g}", f"{answer.score:.4g}")
@@ -67,7 +69,7 @@ def answers_table(answers: "Sequence[Answer]") -> Table:
 
 def relations_table(relations: "dict[str, Evaluation]") -> Table:
     """Return the measures of each relation, the most asked first."""
-    table = _table("relation", numbers=("MRR", "Hits@10", "questions"))
+    table = plain_table("relation", numbers=("MRR", "Hits@10", "questions"))
     for name, found in sorted(relations.items(), key=lambda item: -item[1].num_questions):
         hits = f"{found.realistic.hits_at_10:.3f}"
         table.add_row(escape(name), f"{found.mrr:.3f}", hits, f"{found.num_questions:,}")
@@ -76,7 +78,9 @@ def relations_table(relations: "dict[str, Evaluation]") -> Table:
 
 def question_measures_table(parts: "dict[str, QuestionMeasures]") -> Table:
     """Return accuracy, Hits@1 and F1 of each part, with the bounds that ties leave."""
-    table = _table("", numbers=("accuracy", "Hits@1", "F1", "questions", "Hits@1, ties last", "ties first"))
+    table = plain_table(
+        "", numbers=("accuracy", "Hits@1", "F1", "questions", "Hits@1, ties last", "ties first")
+    )
     for name, found in parts.items():
         means = (f"{value:.3f}" for value in (found.accuracy, found.hits_at_1, found.f1))
         bounds = (f"{found.pessimistic[1]:.3f}", f"{found.optimistic[1]:.3f}")
@@ -87,7 +91,7 @@ def question_measures_table(parts: "dict[str, QuestionMeasures]") -> Table:
 def rules_table(rules: "Sequence[Rule]") -> Table:
     """Return rules with their confidences, and their counts where there are any."""
     counted = any(rule.support is not None for rule in rules)
-    table = _table(numbers=("confidence", "share", *(("support", "measured") if counted else ())))
+    table = plain_table(numbers=("confidence", "share", *(("support", "measured") if counted else ())))
     table.add_column("rule")
     for rule in rules:
         numbers = [f"{rule.confidence:.3f}", f"{rule.normalized_confidence:.2f}"]
@@ -98,7 +102,7 @@ def rules_table(rules: "Sequence[Rule]") -> Table:
 
 def marked_rules_table(rules: "Sequence[Rule]", marks: Sequence[str]) -> Table:
     """Return rules with their confidences and a mark each."""
-    table = _table(numbers=("confidence", "measured"))
+    table = plain_table(numbers=("confidence", "measured"))
     table.add_column("")
     table.add_column("rule")
     for rule, mark in zip(rules, marks, strict=True):
@@ -110,7 +114,7 @@ def _measured(rule: "Rule") -> str:
     return "" if rule.measured_confidence is None else f"{rule.measured_confidence:.2f}"
 
 
-def _table(*words: str, numbers: Sequence[str]) -> Table:
+def plain_table(*words: str, numbers: Sequence[str] = ()) -> Table:
     """Return an empty table without a frame, narrow enough for 80 columns."""
     table = Table(*words, box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     for name in numbers:

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from random import Random
 
 import numpy as np
 import torch
@@ -13,32 +12,27 @@ from ..errors import ConfigError, QuestionError
 from ..knowledge import KnowledgeBase
 from ..language.answering import QuestionReasoner
 from ..language.questions import WordQuestion
+from ..plots import figure_at, styles
 from ..questioning import QuestionProgram
 from ..rules import Rule, atom
 
-NUM_QUESTIONS = 650  # as in the paper
 MOST_RULES = 12  # with a colour and a label of their own
 
 
-def draw_questions(
-    program: QuestionProgram, kb: KnowledgeBase, questions: Sequence[WordQuestion], path: Path, seed: int = 0
-) -> None:
-    """Draw up to 650 questions by what the controller reads of them; each cluster is labelled by its rule."""
-    from matplotlib.figure import Figure
-
-    chosen = Random(seed).sample(list(questions), min(NUM_QUESTIONS, len(questions)))
-    places, rules = lay_out(program, kb, chosen, seed)
-    figure = Figure(figsize=(9, 7), layout="constrained")
-    axes = figure.subplots()
-    for number, (rule, _) in enumerate(Counter(rules).most_common(MOST_RULES)):
-        mine = places[[other == rule for other in rules]]
-        axes.scatter(mine[:, 0], mine[:, 1], s=12, color=f"C{number % 10}", marker="os"[number // 10])
-        axes.annotate(rule, np.median(mine, axis=0), fontsize=7, ha="center")
-    rest = [rule not in dict(Counter(rules).most_common(MOST_RULES)) for rule in rules]
-    axes.scatter(places[rest, 0], places[rest, 1], s=6, color="lightgray")
-    axes.set(xticks=[], yticks=[], title=f"{len(chosen)} questions, by the rule they use")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+def draw_questions(laid_out: Sequence[tuple[float, float, str]], path: Path) -> None:
+    """Draw questions at their places; each cluster is labelled by its rule."""
+    places = np.array([(x, y) for x, y, _ in laid_out])
+    rules = [rule for *_, rule in laid_out]
+    frequent = [rule for rule, _ in Counter(rules).most_common(MOST_RULES)]
+    with figure_at(path, 9, 7) as figure:
+        axes = figure.subplots()
+        rest = places[[rule not in frequent for rule in rules]]
+        axes.scatter(rest[:, 0], rest[:, 1], s=6, color="lightgray")
+        for rule, style in zip(frequent, styles(), strict=False):
+            mine = places[[other == rule for other in rules]]
+            axes.scatter(mine[:, 0], mine[:, 1], s=12, color=style["color"], marker=style["marker"])
+            axes.annotate(rule, np.median(mine, axis=0), fontsize=7, ha="center")
+        axes.set(xticks=[], yticks=[], title=f"{len(rules)} questions, by the rule they use")
 
 
 def lay_out(

@@ -1,39 +1,35 @@
 """Section 4.4: questions in plain words on WikiMovies and MetaQA, beside the published figures."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from statistics import mean
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from ..datasets.registry import find_data
 from ..errors import QuestionError
 from ..formats.questions import load_questions
 from ..formats.triples import load
 from ..knowledge import INVERSE_MARK, KnowledgeBase, Split
 from ..language.questions import WordQuestion
 from ..questioning import QuestionProgram, learn_questions
-from . import Table, data_folder
+from .cells import Cell, Experiment, Outcome, Plan, Results
 
-COLUMNS = (
-    "set",
-    "fitted on",
-    "scored on",
-    "encoder",
-    "T",
+MEASURES = (
     "accuracy",
     "hits@1",
     "f1",
-    "hits@1, ties last–first",
     "own spotting: accuracy",
     "own spotting: hits@1",
     "chain named by the type",
-    "seconds to fit",
     "ms an answer",
-    "published",
 )
 
 NOTES = (
@@ -65,6 +61,10 @@ MOST_EPOCHS = 15
 CHAINS_COMPARED = 2000
 
 
+#: Questions laid out in the picture, as in the paper.
+NUM_DRAWN = 650
+
+
 @dataclass(frozen=True)
 class Trial:
     """One line of the table; without a test file, a tenth of the training file is held out and scored."""
@@ -74,7 +74,7 @@ class Trial:
     test: str | None
     preset: str
     num_steps: int
-    published: str
+    published: Mapping[str, str]
 
 
 TRIALS = (
@@ -84,7 +84,7 @@ TRIALS = (
         "wikimovies/test_1hop.tsv.gz",
         "paper",
         2,
-        "accuracy .946 (the paper), Hits@1 .968 (GraftNet)",
+        {"accuracy": ".946 (the paper)", "hits@1": ".968 (GraftNet)"},
     ),
     Trial(
         "MetaQA 1 hop",
@@ -92,7 +92,7 @@ TRIALS = (
         "metaqa/test_1hop.tsv.gz",
         "default",
         2,
-        "Hits@1 .975 (TransferNet)",
+        {"hits@1": ".975 (TransferNet)"},
     ),
     Trial(
         "MetaQA 2 hop",
@@ -100,23 +100,49 @@ TRIALS = (
         "metaqa/test_2hop.tsv.gz",
         "default",
         2,
-        "Hits@1 1.000 (TransferNet)",
+        {"hits@1": "1.000 (TransferNet)"},
     ),
-    Trial("MetaQA 3 hop", "metaqa/dev_3hop.tsv.gz", None, "default", 3, "Hits@1 1.000 (TransferNet)"),
+    Trial("MetaQA 3 hop", "metaqa/dev_3hop.tsv.gz", None, "default", 3, {"hits@1": "1.000 (TransferNet)"}),
 )
 
 
-def tables(seeds: int = 3, quick: bool = False, out: Path | None = None) -> Iterator[Table]:
-    """Yield the table as far as it goes, a line longer each time; with `out`, draw the picture at the end."""
-    folder = data_folder()
-    kb = _facts(folder / "metaqa" / "kb.tsv.gz")
-    rows: list[dict[str, Any]] = []
-    for trial in TRIALS:
-        program, row = _try(trial, kb, folder, seeds, quick)
-        rows.append(row)
-        yield Table("Questions in plain words", COLUMNS, tuple(rows), NOTES)
-        if out is not None:
-            _draw(program, kb, trial, folder, out)
+def experiment(quick: bool, device: str) -> Experiment:
+    """Return the table of section 4.4, and the picture of its questions."""
+    cells = tuple(_cell(number, trial, quick) for number, trial in enumerate(TRIALS))
+    plan = Plan("Questions in plain words", MEASURES, cells, NOTES)
+    return Experiment((plan,), draw=partial(_draw, plan))
+
+
+def _cell(number: int, trial: Trial, quick: bool) -> Cell:
+    labels = {
+        "set": trial.name + (" (quick)" if quick else ""),
+        "fitted on": trial.train.removesuffix(".tsv.gz"),
+        "scored on": (trial.test or "a tenth of it, held out").removesuffix(".tsv.gz"),
+        "encoder": {"paper": "the paper's", "default": "ours"}[trial.preset],
+        "T": str(trial.num_steps),
+    }
+    return Cell(labels, trial.published, measure, {"trial": number, "quick": quick})
+
+
+def measure(*, seed: int, trial: int, quick: bool) -> Outcome:
+    """Return how well questions are answered that learning did not see."""
+    return _try(TRIALS[trial], seed, quick)
+
+
+def _try(trial: Trial, seed: int, quick: bool) -> Outcome:
+    kb = _facts(find_data("metaqa") / "kb.tsv.gz")
+    train, test = split_questions(trial, seed)
+    if quick:
+        train, test = _some(train, 1500), _some(test, 500)
+    program = learn_questions(
+        kb,
+        train,
+        preset=trial.preset,
+        num_steps=trial.num_steps,
+        num_epochs=3 if quick else MOST_EPOCHS,
+        seed=seed,
+    )
+    return {**_judge(program, kb, test), "places": _lay_out(program, kb, test, seed)}
 
 
 def _facts(path: Path) -> KnowledgeBase:
@@ -124,44 +150,26 @@ def _facts(path: Path) -> KnowledgeBase:
     return data.known if isinstance(data, Split) else data
 
 
-def _try(
-    trial: Trial, kb: KnowledgeBase, folder: Path, seeds: int, quick: bool
-) -> tuple[QuestionProgram, dict[str, Any]]:
-    """Return the program of the last seed, and the row of the means over seeds."""
-    outcomes = []
-    for seed in range(seeds):
-        train, test = split_questions(trial, folder, seed)
-        if quick:
-            train, test = _some(train, 1500), _some(test, 500)
-        started = perf_counter()
-        program = learn_questions(
-            kb,
-            train,
-            preset=trial.preset,
-            num_steps=trial.num_steps,
-            num_epochs=3 if quick else MOST_EPOCHS,
-            seed=seed,
-        )
-        seconds = perf_counter() - started
-        outcomes.append({**_judge(program, kb, test), "seconds to fit": seconds})
-    return program, _row(trial, program, outcomes, quick)
-
-
 def _some(questions: Sequence[WordQuestion], num: int) -> list[WordQuestion]:
     """Return about `num` questions from all parts of a file, whose questions stand by type."""
     return list(questions[:: max(1, len(questions) // num)])
 
 
-def split_questions(trial: Trial, folder: Path, seed: int) -> tuple[list[WordQuestion], list[WordQuestion]]:
+def split_questions(trial: Trial, seed: int) -> tuple[list[WordQuestion], list[WordQuestion]]:
     """Return the questions to fit on and those to score."""
-    train = load_questions(folder / trial.train)
+    train = _questions(trial.train)
     if trial.test is not None:
-        return train, load_questions(folder / trial.test)
+        return train, _questions(trial.test)
     held = np.random.default_rng(seed).permutation(len(train)) < len(train) // 10
     return (
         [question for question, out in zip(train, held, strict=True) if not out],
         [question for question, out in zip(train, held, strict=True) if out],
     )
+
+
+def _questions(path: str) -> list[WordQuestion]:
+    data, name = path.split("/")
+    return load_questions(find_data(data) / name)
 
 
 def _judge(program: QuestionProgram, kb: KnowledgeBase, test: Sequence[WordQuestion]) -> dict[str, Any]:
@@ -171,12 +179,12 @@ def _judge(program: QuestionProgram, kb: KnowledgeBase, test: Sequence[WordQuest
         "accuracy": found.marked.accuracy,
         "hits@1": found.marked.hits_at_1,
         "f1": found.marked.f1,
-        "last": found.marked.pessimistic[1],
-        "first": found.marked.optimistic[1],
         "own spotting: accuracy": found.own_spotting.accuracy,
         "own spotting: hits@1": found.own_spotting.hits_at_1,
         "chain named by the type": chains,
         "ms an answer": milliseconds,
+        "optimistic": {"hits@1": found.marked.optimistic[1]},
+        "pessimistic": {"hits@1": found.marked.pessimistic[1]},
     }
 
 
@@ -210,30 +218,24 @@ def chain_of(kind: str) -> tuple[str, ...]:
     )
 
 
-def _row(
-    trial: Trial, program: QuestionProgram, outcomes: list[dict[str, Any]], quick: bool
-) -> dict[str, Any]:
-    means: dict[str, Any] = {
-        name: None if outcomes[0][name] is None else mean(outcome[name] for outcome in outcomes)
-        for name in outcomes[0]
-    }
-    config = program.model.config
-    return {
-        "set": trial.name + (" (quick)" if quick else ""),
-        "fitted on": trial.train.removesuffix(".tsv.gz"),
-        "scored on": (trial.test or "a tenth of it, held out").removesuffix(".tsv.gz"),
-        "encoder": {"mean": "the paper's", "order": "ours"}[config.encoder],
-        "T": config.num_steps,
-        **means,
-        "hits@1, ties last–first": f"{means['last']:.3f}–{means['first']:.3f}",
-        "seconds to fit": round(means["seconds to fit"]),
-        "published": trial.published,
-    }
+def _lay_out(
+    program: QuestionProgram, kb: KnowledgeBase, test: Sequence[WordQuestion], seed: int
+) -> list[tuple[float, float, str]]:
+    """Return places on the plane for some questions and the rule each uses, for the first seed only."""
+    if seed or find_spec("sklearn") is None:
+        return []
+    from .question_picture import lay_out
+
+    chosen = Random(seed).sample(list(test), min(NUM_DRAWN, len(test)))
+    places, rules = lay_out(program, kb, chosen, seed)
+    return [(float(x), float(y), rule) for (x, y), rule in zip(places, rules, strict=True)]
 
 
-def _draw(program: QuestionProgram, kb: KnowledgeBase, trial: Trial, folder: Path, out: Path) -> None:
+def _draw(plan: Plan, results: Results, out: Path) -> None:
     from .question_picture import draw_questions
 
-    _, test = split_questions(trial, folder, 0)
-    name = trial.name.lower().replace(" ", "-")
-    draw_questions(program, kb, test, out / f"questions-{name}.png")
+    for cell in plan.cells:
+        for outcome in results.of(cell)[:1]:
+            if outcome["places"]:
+                name = cell.labels["set"].split(" (")[0].lower().replace(" ", "-")
+                draw_questions(outcome["places"], out / f"questions-{name}.png")

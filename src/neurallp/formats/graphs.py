@@ -38,7 +38,7 @@ def to_pykeen(kb: KnowledgeBase) -> Any:
     """Return a pykeen.triples.TriplesFactory with the same ids."""
     import torch
 
-    factory = import_extra("pykeen.triples", "pykeen").TriplesFactory
+    factory = import_extra("pykeen.triples", "baselines").TriplesFactory
     return factory(
         mapped_triples=torch.from_numpy(kb.facts),
         entity_to_id={name: i for i, name in enumerate(kb.entities)},

@@ -1,0 +1,103 @@
+"""`data list`, `data get` and `data verify`: the public data sets."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from .arguments import Json
+from .printing import console, log, plain_table, print_json, say
+
+if TYPE_CHECKING:
+    from ..datasets.registry import PublicSet
+
+data = typer.Typer(
+    help="The public data sets: list, get, verify.", no_args_is_help=True, rich_markup_mode=None
+)
+
+Names = Annotated[
+    list[str], typer.Argument(metavar="NAME...", help="Which sets; `grail` means all of its sets.")
+]
+
+
+@data.command("list")
+def list_sets(as_json: Json = False) -> None:
+    """Name the sets, their licences, and whether they are here."""
+    from ..datasets.registry import SETS, data_folder
+
+    folder = data_folder()
+    rows = [
+        {
+            "name": public.name,
+            "title": public.title,
+            "licence": public.licence,
+            "home": public.home,
+            "addresses": [address for source in public.sources for address in source.addresses],
+            "is_here": (folder / public.name).is_dir(),
+        }
+        for public in SETS.values()
+    ]
+    if as_json:
+        print_json({"folder": str(folder), "sets": rows})
+        return
+    table = plain_table("name", "here", "licence", "what")
+    for row in rows:
+        cells = (row["name"], "yes" if row["is_here"] else "", row["licence"], row["title"])
+        table.add_row(*(escape(str(cell)) for cell in cells))
+    console.print(table)
+    console.print(f"\nIn {escape(str(folder))} (NEURALLP_DATA names another folder).", soft_wrap=True)
+
+
+@data.command()
+def get(names: Names) -> None:
+    """Download sets, check them, and keep them; what broke off goes on when asked again."""
+    from ..datasets.fetching import fetch
+    from ..datasets.registry import data_folder
+
+    for public in _wanted(names):
+        with _bar(public.name) as on_progress:
+            folder = fetch(public, data_folder(), on_progress)
+        say(f"{public.licence}. {public.home}")
+        console.print(escape(str(folder)), soft_wrap=True)
+
+
+@data.command()
+def verify(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]", help="Which sets.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare what is here with what is known of it; a difference exits with 1."""
+    from ..datasets import registry
+
+    folder = registry.data_folder()
+    here = [name for name in registry.SETS if (folder / name).is_dir()]
+    found = {each.name: registry.verify(each, folder) for each in _wanted(names or here)}
+    if as_json:
+        print_json(found)
+    else:
+        table = plain_table("file", "content")
+        for name, judged in found.items():
+            for file, judgement in judged.items():
+                table.add_row(escape(f"{name}/{file}"), judgement)
+        console.print(table)
+    if any(judgement in ("wrong", "missing") for judged in found.values() for judgement in judged.values()):
+        raise typer.Exit(1)
+
+
+def _wanted(names: list[str]) -> "list[PublicSet]":
+    from ..datasets.registry import find_sets
+
+    return [public for name in names for public in find_sets(name)]
+
+
+@contextmanager
+def _bar(name: str) -> Iterator[Callable[[int, int | None], object]]:
+    """Give what shows how far a download is, on a terminal."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=log, disable=not log.is_terminal, transient=True) as progress:
+        task = progress.add_task(name, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -1,0 +1,157 @@
+"""What cells have in common: take a public set, learn or fit, rank its test, and say what was found."""
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..datasets.registry import find_data
+from ..engine import Operators, make_engine
+from ..errors import ConfigError, DataError, DataWarning
+from ..evaluation import Evaluation, Scorer, evaluate
+from ..formats.triples import load
+from ..knowledge import Ids, KnowledgeBase, KnownAnswers, Questions, Split, ask_both_ways
+from ..model import ModelScorer
+from ..program import Program, configure, finish, prepare
+from ..training import Epoch
+from .cells import Outcome, Plan, Results
+
+#: Triples that a quick run learns from at most (of facts and of train), and those that it ranks.
+QUICK_FACTS, QUICK_TRIPLES = 10_000, 300
+
+#: What a quick run changes in the settings of models and of baselines that have epochs.
+QUICK = {"num_epochs": 2}
+
+#: Labels that say by themselves what they are.
+NAMES = ("data", "model")
+
+
+def load_set(name: str, quick: bool = False) -> Split:
+    """Return a public set by name, or a part of it for a quick run."""
+    folder = find_data(name)
+    with warnings.catch_warnings():
+        # Entities that only the test shows are part of these sets, and count as ranked badly.
+        warnings.simplefilter("ignore", DataWarning)
+        split = load(folder)
+    if not isinstance(split, Split) or not len(split.test):
+        raise DataError(f"{folder} has nothing to test on.")
+    return part_of(split) if quick else split
+
+
+def part_of(split: Split) -> Split:
+    """Return a split with few triples to learn from, the same each time; the test stays, to filter with."""
+    return replace(
+        split,
+        facts=_some(split.facts, QUICK_FACTS),
+        train=_some(split.train, QUICK_FACTS),
+        valid=_some(split.valid, QUICK_TRIPLES),
+    )
+
+
+def tested(split: Split, quick: bool) -> Questions:
+    """Return the questions of the test, both ways; a quick run asks a few of them."""
+    triples = _some(split.test, QUICK_TRIPLES) if quick else split.test
+    return ask_both_ways(triples, len(split.relations))
+
+
+def _some(triples: Ids, most: int) -> Ids:
+    order = np.random.default_rng(0).permutation(len(triples))
+    return triples[np.sort(order[:most])]
+
+
+def learn_and_rank(
+    *,
+    data: str,
+    seed: int,
+    preset: str,
+    settings: Mapping[str, Any],
+    device: str = "cpu",
+    quick: bool = False,
+    rules: Iterable[str] = (),
+) -> Outcome:
+    """Return how a program learned from a set ranks its test; with the best rules of the queries `rules`."""
+    split = load_set(data, quick)
+    program = learn_quietly(split, seed, preset, settings, device, quick)
+    learned = {**story(program.history), "rules": _examples(program, rules)}
+    return {**figures(rank_test(walk(program, split.known, device), split, quick)), **learned}
+
+
+def learn_quietly(
+    split: Split, seed: int, preset: str, settings: Mapping[str, Any], device: str, quick: bool = False
+) -> Program:
+    """Return a program learned from a split, the best epoch on validation."""
+    chosen = {**settings, **(QUICK if quick else {}), "seed": seed}
+    training = prepare(split, *configure(preset, **chosen), device=device)
+    for _ in training.epochs():
+        pass
+    return finish(training)
+
+
+def walk(program: Program, kb: KnowledgeBase, device: str) -> ModelScorer:
+    """Return what scores by walking on the facts of `kb`."""
+    return ModelScorer(program.model.to(device), make_engine("auto", Operators.of(kb), device))
+
+
+def fit_and_rank(*, data: str, seed: int, baseline: str, quick: bool = False, **options: Any) -> Outcome:
+    """Return how a baseline fitted to a set ranks its test."""
+    split = load_set(data, quick)
+    return figures(rank_test(fit_baseline(baseline, split, seed, **options), split, quick))
+
+
+def fit_baseline(name: str, split: Split, seed: int, **options: Any) -> Scorer:
+    """Return the fitted baseline called `name`."""
+    try:
+        fit = getattr(import_module("neurallp.baselines"), f"fit_{name}")
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"The baseline {name!r} cannot be used here: {error}.") from error
+    scorer: Scorer = fit(split, seed, **options)
+    return scorer
+
+
+def rank_test(scorer: Scorer, split: Split, quick: bool) -> Evaluation:
+    """Return the filtered ranks of the test."""
+    return evaluate(scorer, tested(split, quick), KnownAnswers(split.true_triples, len(split.relations)))
+
+
+def figures(found: Evaluation) -> dict[str, Any]:
+    """Return an evaluation as an outcome's figures."""
+    realistic, optimistic = (
+        {"MRR": each.mrr, "Hits@1": each.hits_at_1, "Hits@10": each.hits_at_10}
+        for each in (found.realistic, found.optimistic)
+    )
+    return {**realistic, "optimistic": optimistic}
+
+
+def story(history: Iterable[Epoch]) -> dict[str, Any]:
+    """Return how learning went: its epochs, and the validation MRR of the one that was kept."""
+    epochs = [vars(epoch) for epoch in history]
+    best = [epoch["valid_mrr"] for epoch in epochs if epoch["is_best"]]
+    return {"valid MRR": best[-1] if best else None, "history": epochs}
+
+
+def draw_learning(plan: Plan, results: Results, out: Path) -> None:
+    """Draw how the models of a plan learned, the first seed of each, a picture for each data set."""
+    from ..plots import draw_curves
+
+    histories: dict[str, dict[str, list[Epoch]]] = {}
+    for cell in plan.cells:
+        data, *names = (
+            value if name in NAMES else f"{name} = {value}" for name, value in cell.labels.items()
+        )
+        for outcome in results.of(cell)[:1]:
+            if "history" in outcome:
+                runs = histories.setdefault(data, {})
+                runs[", ".join(names)] = [Epoch(**epoch) for epoch in outcome["history"]]
+    for data, runs in histories.items():
+        draw_curves(runs, out / f"learning-{data.lower().replace(' ', '-')}.png")
+
+
+def _examples(program: Program, queries: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the best rules of the queries that there are."""
+    known = [query for query in queries if query.removeprefix("~") in program.model.relations]
+    rules = [rule for query in known for rule in program.rules(query, limit=3)]
+    return [{"rule": str(rule), "confidence": rule.normalized_confidence} for rule in rules]
