@@ -34,7 +34,10 @@ def experiment(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run an experiment of the paper on public data."""
+    """Run an experiment of the paper on public data.
+
+    A run that was stopped goes on with --out.
+    """
     from ..experiments import find_experiment
 
     wanted = find_experiment(name, quick=quick, device=device)

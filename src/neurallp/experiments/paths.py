@@ -1,9 +1,8 @@
-"""Learning rules as long as a path on a grid: what it takes beside the defaults.
+"""Learning rules as long as a path on a grid: what it takes beside the defaults (figures in docs/results.md).
 
-- Queries begin far apart. Unit rows of the embedding move the controller's gates so little that all queries
-  start as one, learn what they have in common, and stay with it.
-- Operators begin alike at every step. Weights as large as the default commit the steps to directions before
-  the pairs at the edge of the map, which tell good paths from bad ones, have had their say.
+- Queries begin far apart: unit rows of the embedding hardly move the controller's gates.
+- Operators begin nearly alike at every step, so that pairs at the edge of the map, which tell good paths from
+  bad ones, are seen before a step has made up its mind.
 - What a start does not solve is begun anew, by itself and with another seed.
 """
 
