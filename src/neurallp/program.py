@@ -16,6 +16,7 @@ from .formats import models, weighed_rules
 from .formats.exchange import guess_format, import_rules
 from .formats.files import AnyPath
 from .knowledge import (
+    INVERSE_MARK,
     KnowledgeBase,
     KnownAnswers,
     Questions,
@@ -368,20 +369,34 @@ def weighing_config(program: Program, **settings: Any) -> WeighingConfig:
     return WeighingConfig(**chosen | {name: value for name, value in settings.items() if value is not None})
 
 
-def candidates_of(model: NeuralLP, config: WeighingConfig) -> dict[int, list[Body]]:
+def candidates_of(
+    model: NeuralLP, config: WeighingConfig, relations: Relations | None = None
+) -> dict[int, list[Body]]:
     """Return the bodies of the most confident rules that a model learned, for each query."""
-    number = model.relations.operator_id
-    return {
-        query: [tuple(map(number, rule.body)) for rule in islice(spell_out(model, query), config.num_learned)]
-        for query in range(model.relations.num_operators)
-    }
+    queries = range(model.relations.num_operators)
+    rules = (rule for query in queries for rule in islice(spell_out(model, query), config.num_learned))
+    return bodies_of(rules, relations or model.relations)
+
+
+def bodies_of(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Body]]:
+    """Return the bodies of chain rules for each query; one that has none gets its inverse's, turned round."""
+    found: dict[int, list[Body]] = {}
+    for rule in rules:
+        names = [name.removeprefix(INVERSE_MARK) for name in (rule.target, *rule.body)]
+        if rule.kind == "chain" and all(name in relations for name in names):
+            body = tuple(map(relations.operator_id, rule.body))
+            found.setdefault(relations.operator_id(rule.target), []).append(body)
+    for query in list(found):
+        back = [tuple(relations.inverse(k) for k in reversed(body)) for body in found[query]]
+        found.setdefault(relations.inverse(query), back)
+    return found
 
 
 def weigh_rules(
     split: Split,
     config: WeighingConfig,
     given: Candidates | None = None,
-    on_query: Callable[[int], None] = lambda query: None,
+    on_done: Callable[[int], None] = lambda num: None,
 ) -> WeighedProgram:
     """Return rules found on a split, and those `given`, with weights."""
-    return WeighedProgram(Weighing(split, config, given).run(on_query), config, split.known)
+    return WeighedProgram(Weighing(split, config, given).run(on_done), config, split.known)

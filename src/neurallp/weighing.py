@@ -36,7 +36,7 @@ class WeighingConfig:
     """How candidates are found and weighed; counts are for one query."""
 
     max_length: int = 3  # of bodies found between pairs
-    num_candidates: int = 500  # found between pairs
+    num_candidates: int = 500  # found between pairs; 0 for none
     num_learned: int = 50  # taken from a model
     max_rules: int | None = None  # kept of the candidates: those that matter most, weighed anew
     num_pairs: int = 200  # looked at for bodies
@@ -51,7 +51,7 @@ class WeighingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("max_length", "num_candidates", "num_pairs", "max_questions", "batch_size"):
+        for name in ("max_length", "num_pairs", "max_questions", "batch_size"):
             require_positive(name, getattr(self, name))
         require_choice("hiding", self.hiding, get_args(Hiding))
         if not self.penalties:
@@ -104,20 +104,23 @@ class Weighing:
         """The queries that have facts, those with most first: they take longest."""
         return sorted(self.questions, key=lambda query: -len(self.questions[query]))
 
-    def run(self, on_query: Callable[[int], None] = lambda query: None) -> WeighedRules:
-        """Return the weighed rules; `on_query` is told of each query that is done."""
+    def run(self, on_done: Callable[[int], None] = lambda num: None) -> WeighedRules:
+        """Return the weighed rules; `on_done` is told how many facts each query has that is done."""
         spare: list[_Bench] = []
 
         def weigh(query: int) -> _Fitted:
             bench = spare.pop() if spare else _Bench(self)
             fitted = bench.fit(query, bench.candidates(query))
             spare.append(bench)
-            on_query(query)
+            on_done(len(self.questions[query]))
             return fitted
 
         self.deadline = monotonic() + self.config.mining_seconds
-        with ThreadPoolExecutor(self.num_threads) as pool:
+        pool = ThreadPoolExecutor(self.num_threads)
+        try:
             fitted = dict(zip(self.queries, pool.map(weigh, self.queries), strict=True))
+        finally:
+            pool.shutdown(cancel_futures=True)  # Ctrl-C waits for what is under way, and for no more
         return WeighedRules(self.kb.relations, self.kb.reflexive_relations, choose_penalties(fitted))
 
 
@@ -169,7 +172,7 @@ class _Bench:
 
     def candidates(self, query: int) -> list[Body]:
         """Return the bodies given for a query and those found between its pairs, without repetition."""
-        pairs = self._sample(query, self.config.num_pairs)
+        pairs = self._sample(query, self.config.num_pairs if self.config.num_candidates else 0)
         mined = self.miner.mine(
             pairs, self.weighing.whole_pair, self.config.num_candidates, self.weighing.deadline
         )

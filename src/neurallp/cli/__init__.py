@@ -19,6 +19,7 @@ from .learning import learn
 from .plotting import plot
 from .printing import console, show_error, show_warning
 from .questions import qa
+from .weighing import weigh
 
 app = typer.Typer(
     help="Learn weighted logical rules from a knowledge base, answer questions with them, and show why.",
@@ -27,7 +28,7 @@ app = typer.Typer(
     # Plain help: it keeps names whole at 80 columns, and [brackets] as they are.
     rich_markup_mode=None,
 )
-VERBS = (demo, learn, rules, ask, explain, why_not, predict, evaluate, export, convert, experiment)
+VERBS = (demo, learn, weigh, rules, ask, explain, why_not, predict, evaluate, export, convert, experiment)
 for command in VERBS:
     app.command()(command)
 app.command("import")(import_rules)

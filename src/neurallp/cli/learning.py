@@ -91,6 +91,17 @@ def learn(
     device: Device = "auto",
     engine: Engine = EngineName.auto,
     resume: Resume = False,
+    weigh: Annotated[
+        bool | None,
+        typer.Option(
+            "--weigh/--no-weigh",
+            show_default="weigh, but not for the paper's preset",
+            help="Weigh the rules, and those found between known pairs, against all wrong answers.",
+        ),
+    ] = None,
+    max_rules: Annotated[
+        int | None, typer.Option(min=1, show_default="all", help="Weighed rules kept for each query.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what time and memory it would take, and stop.")
     ] = False,
@@ -119,6 +130,8 @@ def learn(
         say(_describe(split))
     training = _prepare(split, configs, engine.value, choose_device(device), as_json, dry_run)
     program = _learn(training, out, resume, as_json)
+    if preset is not Preset.paper if weigh is None else weigh:
+        _weigh(program, split, max_rules, as_json)
     metrics = _judge(program, split, engine.value)
     program.save(out, metrics)
     _report(program, out, metrics, as_json)
@@ -178,6 +191,19 @@ def _learn(training: "Training", out: Path, resume: bool, quiet: bool) -> "Progr
             raise
         say(f"Stopped after epoch {len(training.history)}; the best so far is kept. Go on with --resume.")
     return finish(training)
+
+
+def _weigh(program: "Program", split: "Split", max_rules: int | None, quiet: bool) -> None:
+    """Weigh what was learned; Ctrl-C leaves the model as it is."""
+    from ..program import candidates_of, weighing_config
+    from .weighing import weigh_watched
+
+    config = weighing_config(program, max_rules=max_rules)
+    given = candidates_of(program.model, config)
+    try:
+        program.weighed = weigh_watched(split, config, given, quiet)
+    except KeyboardInterrupt:
+        say("Stopped while weighing; the model is kept without weights.")
 
 
 def watch(training: "Training", quiet: bool) -> Iterator[object]:

@@ -39,10 +39,10 @@ def curves(
 @plot.command()
 def attention(model: Model, query: Query, out: Out = Path("attention.png")) -> None:
     """Draw a query's attention: operators by steps, and memories."""
+    from ..formats.models import read_model
     from ..plots import draw_attention
-    from ..program import load_model
 
-    draw_attention(load_model(model).model, query, out)
+    draw_attention(read_model(model)[0].eval(), query, out)
     _report(out)
 
 
@@ -57,7 +57,8 @@ def rules(
     from ..plots import draw_rules
     from ..program import load_model
 
-    draw_rules(load_model(model).rules(query, limit=limit), out)
+    found = load_model(model).rules(query, limit=limit)
+    draw_rules([rule for rule in found if rule.kind == "chain"], out)
     _report(out)
 
 

@@ -91,11 +91,14 @@ def question_measures_table(parts: "dict[str, QuestionMeasures]") -> Table:
 def rules_table(rules: "Sequence[Rule]") -> Table:
     """Return rules with their confidences, and their counts where there are any."""
     counted = any(rule.support is not None for rule in rules)
-    table = plain_table(numbers=("confidence", "share", *(("support", "measured") if counted else ())))
+    weighed = any(rule.weight is not None for rule in rules)
+    names = ("weight" if weighed else "confidence", "share", *(("support", "measured") if counted else ()))
+    table = plain_table(numbers=names)
     table.add_column("rule")
     for rule in rules:
-        numbers = [f"{rule.confidence:.3f}", f"{rule.normalized_confidence:.2f}"]
-        counts = [f"{rule.support:,}", _measured(rule)] if counted else []
+        worth = rule.confidence if rule.weight is None else rule.weight
+        numbers = [f"{worth:.3f}", f"{rule.normalized_confidence:.2f}"]
+        counts = [_counted(rule), _measured(rule)] if counted else []
         table.add_row(*numbers, *counts, escape(str(rule)))
     return table
 
@@ -108,6 +111,10 @@ def marked_rules_table(rules: "Sequence[Rule]", marks: Sequence[str]) -> Table:
     for rule, mark in zip(rules, marks, strict=True):
         table.add_row(f"{rule.confidence:.3f}", _measured(rule), mark, escape(str(rule)))
     return table
+
+
+def _counted(rule: "Rule") -> str:
+    return "" if rule.support is None else f"{rule.support:,}"
 
 
 def _measured(rule: "Rule") -> str:

@@ -13,7 +13,7 @@ from time import perf_counter
 
 from ..errors import NeuralLPError
 from ..formats.files import atomic_write
-from ..formats.models import make_folder
+from ..formats.folders import make_folder
 from .cells import FAILED, Cell, Experiment, Outcome, Results
 
 

@@ -1,0 +1,101 @@
+"""`weigh`: weights for given rules, and for those found besides."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from .arguments import Data, Json, Source, load_split
+from .printing import console, log, measures_table, print_json
+
+if TYPE_CHECKING:
+    from ..engine.evidence import Body
+    from ..knowledge import Relations, Split
+    from ..program import WeighedProgram
+    from ..weighing import WeighingConfig
+
+
+class HidingName(StrEnum):
+    """What a question may not see."""
+
+    auto = "auto"
+    fact = "fact"
+    pair = "pair"
+
+
+def weigh(
+    rules: Source,
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Where the weighed rules go.")] = Path("weighed"),
+    mine: Annotated[
+        int, typer.Option(min=0, help="Also weigh so many rules for each query, found between known pairs.")
+    ] = 0,
+    length: Annotated[int, typer.Option(min=1, help="Longest body to find.")] = 3,
+    max_rules: Annotated[
+        int | None, typer.Option(min=1, show_default="all", help="Rules kept for each query.")
+    ] = None,
+    prior: Annotated[
+        bool, typer.Option("--prior/--no-prior", help="Prefer answers that are answers often.")
+    ] = True,
+    hiding: Annotated[
+        HidingName,
+        typer.Option(help="What a question may not see: its own fact, or all that link its pair."),
+    ] = HidingName.auto,
+    seed: Annotated[int, typer.Option(help="Fixes what is sampled.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Learn how much each rule of RULES counts for or against an answer.
+
+    RULES is a file of rules, or a model folder whose most confident rules are taken.
+    """
+    from ..weighing import WeighingConfig
+
+    config = WeighingConfig(
+        max_length=length,
+        num_candidates=mine,
+        max_rules=max_rules,
+        prior=prior,
+        hiding=hiding.value,
+        seed=seed,
+    )
+    split = load_split(data, seed)
+    program = weigh_watched(split, config, _given(rules, split.relations, config), as_json)
+    parts = [part for part in ("valid", "test") if len(getattr(split, part))]
+    metrics = {part: program.evaluate(split, part).as_dict() for part in parts}  # type: ignore[arg-type]
+    program.save(out, metrics)
+    if as_json:
+        print_json({"model": str(out), "rules": len(program.weighed), **metrics})
+        return
+    console.print(measures_table(metrics))
+    console.print(f"{len(program.weighed):,} weighed rules in {escape(str(out))}.", soft_wrap=True)
+
+
+def _given(path: Path, relations: "Relations", config: "WeighingConfig") -> "dict[int, list[Body]]":
+    """Return the bodies of a file's rules, or of a model's, as the relations number them."""
+    from ..program import Program, RuleProgram, bodies_of, candidates_of, load_program
+
+    program = load_program(path)
+    if isinstance(program, Program):
+        return candidates_of(program.model, config, relations)
+    if isinstance(program, RuleProgram):
+        return bodies_of(program.rules, relations)
+    return bodies_of(program.rules(limit=len(program.weighed), min_confidence=0.0), relations)
+
+
+def weigh_watched(
+    split: "Split", config: "WeighingConfig", given: "Mapping[int, Sequence[Body]]", quiet: bool
+) -> "WeighedProgram":
+    """Weigh under a progress bar, which shows only on a terminal."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from ..program import weigh_rules
+
+    columns = (TextColumn("{task.description}"), BarColumn(None), TimeRemainingColumn(), TextColumn("left"))
+    with Progress(
+        *columns, console=log, disable=quiet or not log.is_terminal, transient=True, expand=True
+    ) as progress:
+        task = progress.add_task("Weighing", total=2 * len(split.known.facts))
+        return weigh_rules(split, config, given, lambda num_questions: progress.advance(task, num_questions))
