@@ -49,7 +49,8 @@ def weigh(
 ) -> None:
     """Learn how much each rule of RULES counts for or against an answer.
 
-    RULES is a file of rules, or a model folder whose most confident rules are taken.
+    RULES is a file of rules, or a model folder whose most confident rules are taken; - is for none but those
+    that --mine finds.
     """
     from ..weighing import WeighingConfig
 
@@ -77,6 +78,8 @@ def _given(path: Path, relations: "Relations", config: "WeighingConfig") -> "dic
     """Return the bodies of a file's rules, or of a model's, as the relations number them."""
     from ..program import Program, RuleProgram, bodies_of, candidates_of, load_program
 
+    if str(path) == "-":
+        return {}
     program = load_program(path)
     if isinstance(program, Program):
         return candidates_of(program.model, config, relations)

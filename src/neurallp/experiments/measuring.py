@@ -16,8 +16,11 @@ from ..evaluation import Evaluation, Scorer, evaluate
 from ..formats.triples import load
 from ..knowledge import Ids, KnowledgeBase, KnownAnswers, Questions, Split, ask_both_ways
 from ..model import ModelScorer
-from ..program import Program, configure, finish, prepare
+from ..program import Program, configure, finish, prepare, weigh_rules
+from ..reasoning import Reasoner
 from ..training import Epoch
+from ..weighed import WeighedRules
+from ..weighing import WeighingConfig
 from .cells import Outcome, Plan, Results
 
 #: Triples that a quick run learns from at most (of facts and of train), and those that it ranks.
@@ -25,6 +28,7 @@ QUICK_FACTS, QUICK_TRIPLES = 10_000, 300
 
 #: What a quick run changes in the settings of models and of baselines that have epochs.
 QUICK = {"num_epochs": 2}
+QUICK_WEIGHING = {"num_candidates": 50, "num_pairs": 20, "max_questions": 200}
 
 #: Labels that say by themselves what they are.
 NAMES = ("data", "model")
@@ -94,6 +98,19 @@ def learn_quietly(
 def walk(program: Program, kb: KnowledgeBase, device: str) -> ModelScorer:
     """Return what scores by walking on the facts of `kb`."""
     return ModelScorer(program.model.to(device), make_engine("auto", Operators.of(kb), device))
+
+
+def weigh_and_rank(*, data: str, seed: int, settings: Mapping[str, Any], quick: bool = False) -> Outcome:
+    """Return how weighed rules, all of them found between known pairs, rank the test of a set."""
+    split = load_set(data, quick)
+    weighed = weigh_quietly(split, seed, settings, quick)
+    return {**figures(rank_test(Reasoner(split.known, weighed), split, quick)), "num_rules": len(weighed)}
+
+
+def weigh_quietly(split: Split, seed: int, settings: Mapping[str, Any], quick: bool = False) -> WeighedRules:
+    """Return the rules found and weighed on a split."""
+    chosen = {**settings, **(QUICK_WEIGHING if quick else {}), "seed": seed}
+    return weigh_rules(split, WeighingConfig(**chosen)).weighed
 
 
 def fit_and_rank(*, data: str, seed: int, baseline: str, quick: bool = False, **options: Any) -> Outcome:
