@@ -170,7 +170,14 @@ class WeighedProgram(Answering):
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
         """Write the folder: weights, configuration, relations, rules and measures."""
-        weighed_rules.write_weighed(folder, self.weighed, self.weighing_config, self.rules(), metrics or {})
+        weighed_rules.write_weighed(
+            folder, self.weighed, self.weighing_config, self.rules_as_saved, metrics or {}
+        )
+
+    @property
+    def rules_as_saved(self) -> RuleSet:
+        """The best rules, not measured: counting long ones on large sets takes longer than weighing them."""
+        return WeighedProgram(self.weighed, self.weighing_config).rules()
 
 
 class Program(Answering):
@@ -237,9 +244,8 @@ class Program(Answering):
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
         """Write the model folder: weights, configuration, relations, rules, history and measures."""
-        models.write_model(
-            folder, self.model, self.training_config, self.history, self.rules(), metrics or {}
-        )
+        rules = self.rules() if self.weighed is None else self.weighed.rules_as_saved
+        models.write_model(folder, self.model, self.training_config, self.history, rules, metrics or {})
         if self.weighed is not None:
             weighed_rules.add_weighed(folder, self.weighed.weighed, self.weighed.weighing_config)
 

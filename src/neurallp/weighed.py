@@ -27,10 +27,14 @@ CHUNK = 64
 
 @dataclass(frozen=True, eq=False)
 class WeighedQuery:
-    """The rules of one query with their weights, (rule, 3): for firing, for the walk there, and back."""
+    """The rules of one query with their weights, (rule, 3): for firing, for the walk there, and back.
+
+    A rule's confidence is the share of right answers in what it said on the questions learned from.
+    """
 
     bodies: tuple[Body, ...]
     weights: Floats
+    confidences: Floats
     prior: float = 0.0  # of log(1 + how often an entity is an answer)
 
     @property
@@ -65,25 +69,22 @@ class WeighedRules:
         weighed = self.queries.get(query)
         if weighed is None:
             return
-        rules = [
-            self.chain_rule(query, body, total)
-            for body, total in zip(weighed.bodies, weighed.totals, strict=True)
-        ]
+        rules = [self.chain_rule(query, weighed, number) for number in range(len(weighed.bodies))]
         if weighed.prior:
             rules.append(self.prior_rule(query, weighed.prior))
         largest = max((abs(rule.weight or 0.0) for rule in rules), default=1.0) or 1.0
         for rule in sorted(rules, key=lambda rule: -abs(rule.weight or 0.0)):
             yield replace(rule, normalized_confidence=abs(rule.weight or 0.0) / largest)
 
-    def chain_rule(self, query: int, body: Body, weight: float) -> Rule:
+    def chain_rule(self, query: int, weighed: WeighedQuery, number: int) -> Rule:
         """Return a rule that leads from the source to the answer."""
         name = self.relations.operator_name
         return Rule(
             name(query),
-            tuple(map(name, body)),
-            confidence=0.0,
+            tuple(map(name, weighed.bodies[number])),
+            confidence=float(weighed.confidences[number]),
             distinct_ends=self.excludes_source(query),
-            weight=float(weight),
+            weight=float(weighed.totals[number]),
         )
 
     def prior_rule(self, query: int, weight: float) -> Rule:
@@ -95,19 +96,12 @@ class WeighedRules:
 def select_rules(
     weighed: WeighedRules, queries: list[int], wanted: RuleFilter, *, limit: int, kb: KnowledgeBase | None
 ) -> RuleSet:
-    """Return the `limit` weightiest rules of each query among those that `wanted` keeps, measured on `kb`.
-
-    A measured rule's confidence is what was measured; its weight says what it does to an answer.
-    """
+    """Return the `limit` weightiest rules of each query among those that `wanted` keeps, measured on `kb`."""
     found = [rule for query in queries for rule in list(filter(wanted.keeps, weighed.rules(query)))[:limit]]
     if kb is None:
         return RuleSet(found)
     chains = iter(measure((r for r in found if r.kind == "chain"), kb.with_relations(weighed.relations)))
-    return RuleSet(_confident(next(chains)) if rule.kind == "chain" else rule for rule in found)
-
-
-def _confident(rule: Rule) -> Rule:
-    return replace(rule, confidence=rule.measured_confidence or 0.0)
+    return RuleSet(next(chains) if rule.kind == "chain" else rule for rule in found)
 
 
 def log_frequencies(facts: Ids, query: int, num_relations: int, num_entities: int) -> Floats:
@@ -175,7 +169,7 @@ class WeighedEvidence:
     def _plan(self, query: int) -> tuple[Tree, Floats]:
         """Return the tree of a query's bodies and what the prior gives to each entity; kept once made."""
         if query not in self._kept:
-            weighed = self.weighed.queries.get(query, WeighedQuery((), np.zeros((0, 3))))
+            weighed = self.weighed.queries.get(query, WeighedQuery((), np.zeros((0, 3)), np.zeros(0)))
             shape = len(self.weighed.relations), self.operators.num_entities
             priors = weighed.prior * log_frequencies(self.kb.facts, query, *shape)
             self._kept[query] = grow_tree(weighed.bodies), priors
@@ -216,7 +210,7 @@ class WeighedEvidence:
             )
             amounts = (weighed.weights[rules] * evidence).sum(axis=1)
             for rule, amount in zip(rules.tolist(), amounts.tolist(), strict=True):
-                yield self.weighed.chain_rule(query, weighed.bodies[rule], weighed.totals[rule]), amount
+                yield self.weighed.chain_rule(query, weighed, rule), amount
 
     def _shares(self, rule: Rule, source: int, query: int, answer: int) -> list[tuple[Path, float]]:
         """Return the paths of a rule to an answer, each with its share of all walks that arrive."""

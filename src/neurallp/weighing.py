@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .engine import Operators
 from .engine.evidence import Body, EvidenceWalker, Gathered, group_edges, grow_tree
-from .engine.evidence_kernels import Sheet, batch_gradient, rank_settings
+from .engine.evidence_kernels import Sheet, batch_gradient, count_right, rank_settings
 from .engine.operators import num_cores
 from .errors import ConfigError, DataError, require_choice, require_positive
 from .knowledge import Ids, KnownAnswers, Questions, Split, ask_both_ways
@@ -44,7 +44,7 @@ class WeighingConfig:
     max_questions: int = 4000  # learned from
     hiding: Hiding = "auto"  # what a question may not see: its own fact, or all that link its pair
     prior: bool = True
-    penalties: tuple[float, ...] = (3e-4, 3e-3, 3e-2, 1e-1)  # on squared weights; chosen on validation
+    penalties: tuple[float, ...] = (2e-4, 3e-3, 5e-2)  # on squared weights; chosen on validation
     batch_size: int = 32
     learning_rate: float = 0.03
     least_steps: int = 150
@@ -131,6 +131,7 @@ class _Fitted:
     bodies: tuple[Body, ...]
     weights: Floats  # (rule, 3, penalty)
     priors: Floats  # (penalty,)
+    confidences: Floats  # (rule,)
     reciprocal_ranks: Floats  # (question, penalty)
 
 
@@ -142,7 +143,8 @@ def choose_penalties(fitted: Mapping[int, "_Fitted"]) -> dict[int, WeighedQuery]
     for query, each in fitted.items():
         own = len(each.reciprocal_ranks) >= ENOUGH_TO_CHOOSE
         s = _best_setting(each.reciprocal_ranks) if own else common
-        chosen[query] = WeighedQuery(each.bodies, each.weights[:, :, s].copy(), float(each.priors[s]))
+        weights = each.weights[:, :, s].copy()
+        chosen[query] = WeighedQuery(each.bodies, weights, each.confidences, float(each.priors[s]))
     return chosen
 
 
@@ -211,7 +213,7 @@ class _Fit:
         self.values = np.zeros((size, settings))
         self.slopes = np.zeros((size, settings))
         self.first, self.second, self.num_steps = np.zeros_like(self.values), np.zeros_like(self.values), 0
-        self.importance = np.zeros(len(bodies))
+        self.counts = np.zeros((len(bodies), 2), dtype=np.int64)  # fired, right
 
     def _weights(self, of: Floats) -> Floats:
         return of[:-1].reshape(len(self.bodies), 3, len(self.bench.config.penalties))
@@ -227,11 +229,20 @@ class _Fit:
             evidence = self._gather(questions, questions.answers, weighing.whole_pair)
             now, questions = questions[: len(evidence)], questions[len(evidence) :]
             others = _others(weighing.known, now)
+            marks = self.bench.sheet.marks
+            count_right(
+                evidence.entries, evidence.starts, evidence.ends, now.answers, *others, marks, self.counts
+            )
             for _ in range(num_passes):
                 order = rng.permutation(len(now))
                 for start in range(0, len(now), config.batch_size):
                     self._step(evidence, now, others, order[start : start + config.batch_size], total)
-        self.importance = np.abs(self._weights(self.values)).sum(axis=(1, 2))
+
+    @property
+    def importance(self) -> Floats:
+        """How much each rule says in all: its weights, times how often it fires on right answers."""
+        importance: Floats = np.abs(self._weights(self.values)).sum(axis=(1, 2)) * np.sqrt(self.counts[:, 1])
+        return importance
 
     def _gather(self, questions: Questions, hidden: Ids | None, whole_pair: bool = False) -> Gathered:
         return self.bench.walker.gather(
@@ -280,7 +291,13 @@ class _Fit:
             evidence = self._gather(questions, None)
             ranks.append(self._rank(evidence, questions[: len(evidence)]))
             questions = questions[len(evidence) :]
-        return _Fitted(self.bodies, self._weights(self.values), self.values[-1], 1.0 / np.concatenate(ranks))
+        return _Fitted(
+            self.bodies,
+            self._weights(self.values),
+            self.values[-1],
+            self.counts[:, 1] / np.maximum(self.counts[:, 0], 1),
+            1.0 / np.concatenate(ranks),
+        )
 
     def _rank(self, evidence: Gathered, questions: Questions) -> Floats:
         offsets, others = _others(self.bench.weighing.true, questions)

@@ -338,6 +338,29 @@ def batch_gradient(
 
 
 @njit(nogil=True, cache=True)
+def count_right(
+    entries: Entries,
+    starts: Ids,
+    ends: Ids,
+    answers: Ids,
+    other_offsets: Ids,
+    others: Ids,
+    marks: NDArray[np.int8],
+    counts: Ids,
+) -> None:
+    """Add to each rule's (fired, right) how often it says an entity, and how often that is a known answer."""
+    for i in range(len(ends)):
+        known = others[other_offsets[i] : other_offsets[i + 1]]
+        marks[known] = 1
+        marks[answers[i]] = 1
+        for j in range(starts[i], ends[i]):
+            counts[entries.rules[j], 0] += 1
+            counts[entries.rules[j], 1] += marks[entries.entities[j]]
+        marks[known] = 0
+        marks[answers[i]] = 0
+
+
+@njit(nogil=True, cache=True)
 def add_scores(entries: Entries, start: int, end: int, weights: Floats, row: Floats) -> None:
     """Add to a row what all rules say of its entities."""
     for i in range(start, end):

@@ -55,6 +55,9 @@ def _dump(weighed: WeighedRules) -> bytes:
         "queries": np.array(queries, dtype=np.int64),
         "bodies": padded,
         "weights": np.concatenate(weights),
+        "confidences": np.concatenate(
+            [np.zeros(0), *(each.confidences for each in weighed.queries.values())]
+        ),
         "priors": priors,
         "reflexive": weighed.reflexive,
     }
@@ -84,7 +87,8 @@ def _unpack(arrays: Mapping[str, Any], relations: Relations) -> WeighedRules:
     for query in np.unique(np.concatenate([arrays["queries"], np.flatnonzero(priors)])).tolist():
         rows = np.flatnonzero(arrays["queries"] == query)
         bodies = tuple(tuple(int(k) for k in body if k >= 0) for body in arrays["bodies"][rows])
-        queries[query] = WeighedQuery(bodies, arrays["weights"][rows].copy(), float(priors[query]))
+        weights, confidences = (arrays[name][rows].copy() for name in ("weights", "confidences"))
+        queries[query] = WeighedQuery(bodies, weights, confidences, float(priors[query]))
     return WeighedRules(relations, reflexive, queries)
 
 
