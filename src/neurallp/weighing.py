@@ -325,7 +325,8 @@ def _by_query(triples: Ids, num_relations: int) -> dict[int, Questions]:
     questions = ask_both_ways(triples, num_relations)
     order = np.argsort(questions.queries, kind="stable")
     queries, starts = np.unique(questions.queries[order], return_index=True)
-    return {int(q): questions[rows] for q, rows in zip(queries, np.split(order, starts[1:]), strict=True)}
+    groups = np.split(order, starts[1:])  # of nothing there is one part all the same
+    return {int(query): questions[rows] for query, rows in zip(queries, groups, strict=False)}
 
 
 def _others(known: KnownAnswers, questions: Questions) -> tuple[Ids, Ids]:
