@@ -20,7 +20,7 @@ from neurallp.formats.files import read_bytes
 from neurallp.program import configure
 
 MEASURES = {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank"}
-FEW = ("--epochs", 2, "--learning-rate", 0.01)
+FEW = ("--epochs", 2, "--learning-rate", 0.01, "--no-weigh")
 
 #: Runs the command as a terminal would, also where this process was told to ignore Ctrl-C.
 COMMAND = """
@@ -94,7 +94,8 @@ def test_the_defaults_that_help_tells_are_the_ones_used():
         for option in get_command(app).commands["learn"].params
         if isinstance(option.show_default, str)
     }
-    assert told.pop("operators_per_query") == "all"
+    assert told.pop("weigh") == "weigh, but not --preset paper"
+    assert told.pop("max_rules") == told.pop("operators_per_query") == "all"
     assert used["operators_per_query"] is None
     assert told.pop("normalize") == "normalize"
     assert used["normalize"]

@@ -27,7 +27,7 @@ def split():
 
 @pytest.fixture(scope="module")
 def program(split):
-    return learn(split, **SMALL)
+    return learn(split, weigh=False, **SMALL)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_a_model_folder_has_these_files_and_no_others(folder):
     ],
 )
 def test_a_saved_model_scores_and_speaks_as_before(split, tmp_path, settings):
-    program = learn(split, **SMALL | settings)
+    program = learn(split, weigh=False, **SMALL | settings)
     program.save(tmp_path)
     loaded = load_model(tmp_path)
     for scores, others in zip(all_scores(program, split), all_scores(loaded, split), strict=True):
@@ -115,7 +115,7 @@ def test_any_name_of_a_relation_survives(tmp_path):
     kb = KnowledgeBase.from_triples(
         (f"e{i % 4}", name, f"e{(i + 1) % 4}") for i, name in enumerate(names * 2)
     )
-    program = learn(kb, **SMALL)
+    program = learn(kb, weigh=False, **SMALL)
     program.save(tmp_path)
     assert list(load_model(tmp_path).model.relations) == names
 
@@ -226,7 +226,7 @@ def test_when_any_file_cannot_be_written_the_folder_stays_as_it_was(split, folde
     before = contents(folder)
     (folder / name).unlink()
     (folder / name).mkdir()
-    other = learn(split, **SMALL, num_steps=3)
+    other = learn(split, weigh=False, **SMALL, num_steps=3)
     with pytest.raises(DataError, match=f"Cannot write .*{name}"):
         other.save(folder)
     (folder / name).rmdir()

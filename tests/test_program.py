@@ -26,7 +26,7 @@ def split():
 
 @pytest.fixture(scope="module")
 def program(split):
-    return learn(split, **SMALL, num_epochs=6)
+    return learn(split, weigh=False, **SMALL, num_epochs=6)
 
 
 @pytest.fixture
@@ -40,7 +40,10 @@ def loaded(program, tmp_path):
 
 def test_a_knowledge_base_is_split_by_the_seed_before_it_is_learned_from(split):
     kb = family_knowledge_base(num_people=40, num_generations=3)
-    from_kb, from_split = learn(kb, **SMALL, num_epochs=1), learn(split, **SMALL, num_epochs=1)
+    from_kb, from_split = (
+        learn(kb, weigh=False, **SMALL, num_epochs=1),
+        learn(split, weigh=False, **SMALL, num_epochs=1),
+    )
     assert len(from_kb.kb.facts) < len(kb.facts)
     assert from_kb.rules() == from_split.rules()
 
@@ -54,7 +57,7 @@ def test_a_program_tells_its_size(program):
     [("default", {}), ("paper", {}), ("default", {"num_ranks": 2, "objective": "share", "normalize": False})],
 )
 def test_every_way_to_learn_gives_rules_that_can_be_asked(split, preset, settings):
-    program = learn(split, preset=preset, **SMALL | settings, num_epochs=1)
+    program = learn(split, preset=preset, weigh=False, **SMALL | settings, num_epochs=1)
     assert program.rules("uncle")
     assert 0 < program.evaluate(split).mrr <= 1
 
@@ -103,7 +106,7 @@ def test_without_train_there_is_nothing_to_learn_from():
 @pytest.mark.parametrize("objective", ["log-score", "share"])
 def test_a_single_fact_can_be_learned_from_though_there_is_nothing_to_find(hiding, objective):
     kb = KnowledgeBase.from_triples([("a", "r", "b")])
-    program = learn(kb, **SMALL, num_epochs=2, hiding=hiding, objective=objective)
+    program = learn(kb, weigh=False, **SMALL, num_epochs=2, hiding=hiding, objective=objective)
     assert all(rule.confidence > 0 for rule in program.rules())
 
 

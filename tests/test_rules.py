@@ -169,6 +169,8 @@ def test_a_rule_is_one_json_object_that_reads_itself():
         "support": 1,
         "num_predictions": 2,
         "apart": [],
+        "weight": None,
+        "kind": "chain",
         "measured_confidence": 0.5,
         "rule": "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y",
     }

@@ -47,7 +47,7 @@ def judged(monkeypatch, training, *mrrs):
 
 def test_every_epoch_is_a_record_of_what_it_gave(family):
     seen = []
-    program = learn(family, **SMALL, num_epochs=3, patience=3, on_epoch=seen.append)
+    program = learn(family, weigh=False, **SMALL, num_epochs=3, patience=3, on_epoch=seen.append)
     assert seen == program.history
     assert [epoch.number for epoch in seen] == [1, 2, 3]
     assert all(epoch.loss > 0 and 0 < epoch.valid_mrr <= 1 and epoch.seconds > 0 for epoch in seen)
@@ -312,7 +312,14 @@ def planted_split(seed, size=60):
 def test_a_planted_rule_of_length_3_is_the_first_that_is_recovered(seed):
     settings = {"embedding_size": 32, "hidden_size": 32, "learning_rate": 0.01, "batch_size": 16}
     program = learn(
-        planted_split(seed), **settings, num_steps=3, num_epochs=20, patience=20, hiding="batch", seed=seed
+        planted_split(seed),
+        weigh=False,
+        **settings,
+        num_steps=3,
+        num_epochs=20,
+        patience=20,
+        hiding="batch",
+        seed=seed,
     )
     best = program.rules("target")[0]
     assert best.body == ("a", "b", "c")
@@ -439,7 +446,7 @@ def test_a_damaged_checkpoint_is_told_by_name(family, tmp_path, size):
 
 
 def test_history_is_a_line_of_json_for_each_epoch(family, tmp_path):
-    program = learn(family, **SMALL, num_epochs=2)
+    program = learn(family, weigh=False, **SMALL, num_epochs=2)
     program.save(tmp_path)
     lines = (tmp_path / models.HISTORY).read_text().splitlines()
     assert [Epoch(**json.loads(line)) for line in lines] == program.history

@@ -95,7 +95,7 @@ def learn(
         bool | None,
         typer.Option(
             "--weigh/--no-weigh",
-            show_default="weigh, but not for the paper's preset",
+            show_default="weigh, but not --preset paper",
             help="Weigh the rules, and those found between known pairs, against all wrong answers.",
         ),
     ] = None,

@@ -47,7 +47,7 @@ def weigh(
     seed: Annotated[int, typer.Option(help="Fixes what is sampled.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Learn how much each rule of RULES counts for or against an answer.
+    """Learn how much each rule of RULES counts.
 
     RULES is a file of rules, or a model folder whose most confident rules are taken; - is for none but those
     that --mine finds.

@@ -15,9 +15,13 @@ from ..weighed import WeighedQuery, WeighedRules
 from ..weighing import WeighingConfig
 from .files import AnyPath
 from .folders import (
+    CHECKPOINT,
+    CONFIG,
+    HISTORY,
     METRICS,
     RELATIONS,
     RULES,
+    WEIGHTS,
     damaged,
     dump_tensors,
     read_json,
@@ -95,13 +99,21 @@ def _unpack(arrays: Mapping[str, Any], relations: Relations) -> WeighedRules:
 def write_weighed(
     folder: AnyPath, weighed: WeighedRules, config: WeighingConfig, rules: RuleSet, metrics: Mapping[str, Any]
 ) -> None:
-    """Write a folder that holds weighed rules and no model beside them."""
+    """Write a folder that holds weighed rules and no model beside them; one that was there goes."""
     contents: dict[str, str | bytes] = {
         RELATIONS: to_json(list(weighed.relations)),
         RULES: format_rules(rules),
         METRICS: to_json(metrics),
     }
     write_together(folder, contents | _describe(weighed, config))
+    for name in (CHECKPOINT, CONFIG, WEIGHTS, HISTORY):
+        (Path(folder) / name).unlink(missing_ok=True)
+
+
+def remove_weighed(folder: AnyPath) -> None:
+    """Take weighed rules away that would tell of another model."""
+    for name in (WEIGHED, SETTINGS):
+        (Path(folder) / name).unlink(missing_ok=True)
 
 
 def add_weighed(folder: AnyPath, weighed: WeighedRules, config: WeighingConfig) -> None:
