@@ -108,6 +108,7 @@ class CudaEngine:
 
     def _infer(self, attention: Attention, walks: Walks, normalize: bool) -> Tensor:
         """Return u_{T+1} of every walk, (entity, walk), summed over ranks (eqs. 6-8)."""
+        attention = Attention(*(each.to(self.device) for each in attention.pair))  # models may live on the CPU
         hop = partial(_Hop.apply, self._graph, _Hidden.of(walks, self.operators.num_edges, self.device))
         # Walks that only fill the last block start nowhere, so all their memories are 0.
         rows = self._tensor(np.pad(walks.rows, (0, -len(walks) % BLOCK)))
