@@ -121,7 +121,9 @@ class Training:
     def step(self, batch: "Batch") -> Tensor:
         """Take one step of gradient descent and return the loss before it."""
         loss = self.differentiate(batch)
-        torch.nn.utils.clip_grad_value_(self.model.parameters(), 5.0)
+        for weights in self.model.parameters():
+            if weights.grad is not None:
+                weights.grad.clamp_(-5.0, 5.0)
         self.optimizer.step()
         self.on_step()
         return loss
