@@ -156,9 +156,11 @@ def _graph(operators: Operators) -> Graph:
     keys = operators.sources * operators.num_operators + operators.operators
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
     lengths = np.diff(starts, append=operators.num_edges)
+    along = operators.operators[starts]
+    back = (along + operators.num_relations) % operators.num_operators
     return Graph(
         _small(np.searchsorted(operators.sources[starts], np.arange(operators.num_entities + 1))),
-        _small(np.stack([operators.operators[starts], starts, starts + lengths, lengths], axis=1)),
+        _small(np.stack([along, back, starts, starts + lengths, lengths], axis=1)),
         _small(operators.targets),
         np.repeat(np.arange(len(starts), dtype=np.uint32), lengths),
     )

@@ -41,7 +41,7 @@ class Graph(NamedTuple):
     """Edges grouped into runs: those of one entity that belong to one operator."""
 
     offsets: Small  # (entity + 1,) where each entity's runs begin
-    runs: Small  # (run, 4): operator, first edge, end of its edges, how many the last hop counts
+    runs: Small  # (run, 5): operator, its inverse, first edge, end of its edges, how many the last hop counts
     targets: Small  # (edge,)
     run_of: Small  # (edge,)
 
@@ -90,34 +90,40 @@ def _scale(total: float, normalize: bool) -> float:
 
 
 @part
-def _swap_hidden(runs: Small, targets: Small, run_of: Small, hidden: Ids, row: int, hide: bool) -> None:
-    """Swap a list's edges behind the end of their runs, the last first; or back again, the first first."""
+def _hide_next(
+    runs: Small, targets: Small, run_of: Small, hidden: Ids, hiding: Ids, first: int, walk: int, end: int
+) -> None:
+    """Show the edges hidden from the walk before and hide those of the next, unless these are the same.
+
+    What is hidden is swapped behind the end of its run: the last edge first, and shown in the opposite order.
+    """
+    if first < walk < end and hiding[walk - 1] == hiding[walk]:
+        return
     num = hidden.shape[1]
-    for i in range(num):
-        edge = hidden[row, num - 1 - i if hide else i]
-        if edge < 0:
-            continue
-        run = run_of[edge]
-        if hide:
-            runs[run, 2] -= 1
-            runs[run, 3] -= 1
-        end = runs[run, 2]
-        targets[edge], targets[end] = targets[end], targets[edge]
-        if not hide:
-            runs[run, 2] += 1
-            runs[run, 3] += 1
+    for hide in range(0 if walk > first else 1, 2 if walk < end else 1):
+        row = hiding[walk - 1 + hide]
+        for i in range(num):
+            edge = hidden[row, num - 1 - i if hide else i]
+            if edge < 0:
+                continue
+            run = run_of[edge]
+            runs[run, 3] -= hide
+            behind = runs[run, 3]
+            targets[edge], targets[behind] = targets[behind], targets[edge]
+            runs[run, 3] += 1 - hide
+            runs[run, 4] += 1 - 2 * hide
 
 
 @part
-def _count_returns(offsets: Small, runs: Small, targets: Small, source: int, num_relations: int, by: int) -> None:
+def _count_returns(offsets: Small, runs: Small, targets: Small, source: int, by: int) -> None:
     """Change by how many edges the last hop counts in each run that leads back to the source."""
     for run in range(offsets[source], offsets[source + 1]):
-        inverse = (runs[run, 0] + num_relations) % (2 * num_relations)
-        for edge in range(runs[run, 1], runs[run, 2]):
+        inverse = runs[run, 1]
+        for edge in range(runs[run, 2], runs[run, 3]):
             entity = targets[edge]
             for back in range(offsets[entity], offsets[entity + 1]):
                 if runs[back, 0] == inverse:
-                    runs[back, 3] += by
+                    runs[back, 4] += by
 
 
 @part
@@ -138,7 +144,7 @@ def _hop(
             message = a[t - 1, runs[run, 0]] * read
             if message == 0.0:
                 continue
-            for edge in range(runs[run, 1], runs[run, 2]):
+            for edge in range(runs[run, 2], runs[run, 3]):
                 target = targets[edge]
                 memories[t, target] += message
                 if not seen[target]:
@@ -187,7 +193,7 @@ def _count_last_hop(
             read += b[last - 1, s] * memories[s, entity]
         outflow = 0.0
         for run in range(offsets[entity], offsets[entity + 1]):
-            operator, count = runs[run, 0], runs[run, 3]
+            operator, count = runs[run, 0], runs[run, 4]
             outflow += a[last - 1, operator] * count
             counts[operator] += read * count
         memories[last, entity] = read
@@ -201,13 +207,13 @@ def _inflow(
     offsets: Small, runs: Small, targets: Small, memories: Doubles, adjoints: Doubles, a: Doubles, a_grad: Doubles, entity: int, gradient: float
 ) -> float:
     """Return what the last hop brings to an entity, whose edges in are the inverses of its edges out."""
-    last, num_operators = a.shape
+    last = len(a)
     total = 0.0
     for run in range(offsets[entity], offsets[entity + 1]):
-        operator = (runs[run, 0] + num_operators // 2) % num_operators
+        operator = runs[run, 1]
         weight = a[last - 1, operator]
         brought = 0.0
-        for edge in range(runs[run, 1], runs[run, 2]):
+        for edge in range(runs[run, 2], runs[run, 3]):
             source = targets[edge]
             read = memories[last, source]
             if read != 0.0:
@@ -247,7 +253,7 @@ def _hop_back(
             if weight == 0.0:
                 continue
             total = 0.0
-            for edge in range(runs[run, 1], runs[run, 2]):
+            for edge in range(runs[run, 2], runs[run, 3]):
                 total += adjoints[t, targets[edge]]
             a_grad[t - 1, operator] += read * total
             gradient += weight * total
@@ -303,21 +309,17 @@ def score_pairs(
     for walk in range(first, end):
         source, place = sources[walk], walk - base if differentiate else 0
         common = pairs.total_gradients[walk]
-        if walk == first or hiding[walk] != hiding[walk - 1]:
-            if walk > first:
-                _swap_hidden(runs, targets, run_of, hidden, hiding[walk - 1], False)
-            _swap_hidden(runs, targets, run_of, hidden, hiding[walk], True)
+        _hide_next(runs, targets, run_of, hidden, hiding, first, walk, end)
+        if not may_return:
+            _count_returns(offsets, runs, targets, source, may_return - 1)
         for rank in range(num_ranks):
             a, b = operator[rank, rows[walk]], memory[rank, rows[walk]]
             a_grad, b_grad = a_grads[place, rank], b_grads[place, rank]
             _walk(offsets, runs, targets, memories, touched, seen, reached, totals, source, last - 1, a, b, normalize, may_return)
             num = reached[last - 1]
-            counts[:] = 0.0
-            if not may_return:
-                _count_returns(offsets, runs, targets, source, num_operators // 2, -1)
+            for k in range(num_operators):
+                counts[k] = 0.0
             totals[last] = _count_last_hop(offsets, runs, memories, touched, num, last, a, b, counts)
-            if not may_return:
-                _count_returns(offsets, runs, targets, source, num_operators // 2, 1)
             scale = _scale(totals[last], normalize)
             for t in range(last + 1):
                 mass = totals[t] * _scale(totals[t], normalize)
@@ -354,7 +356,9 @@ def score_pairs(
                     _hop_back(offsets, runs, targets, memories, adjoints, touched, reached[t - 1], t, a, b, a_grad, b_grad)
             _clear(memories, touched, seen, num)
             _clear(adjoints, touched, seen, num)
-    _swap_hidden(runs, targets, run_of, hidden, hiding[end - 1], False)
+        if not may_return:
+            _count_returns(offsets, runs, targets, source, 1 - may_return)
+    _hide_next(runs, targets, run_of, hidden, hiding, first, end, end)
 
 
 @kernel
@@ -368,10 +372,7 @@ def score_all(
     num_ranks, _, last, num_operators = operator.shape
     place = 0
     for walk in range(first, end):
-        if walk == first or hiding[walk] != hiding[walk - 1]:
-            if walk > first:
-                _swap_hidden(runs, targets, run_of, hidden, hiding[walk - 1], False)
-            _swap_hidden(runs, targets, run_of, hidden, hiding[walk], True)
+        _hide_next(runs, targets, run_of, hidden, hiding, first, walk, end)
         for rank in range(num_ranks):
             a, b = operator[rank, rows[walk]], memory[rank, rows[walk]]
             _walk(offsets, runs, targets, memories, touched, seen, reached, totals, sources[walk], last, a, b, normalize, may_return)
@@ -392,4 +393,4 @@ def score_all(
                     adjoints[0, entity] = 0.0
                     place += 1
         ends[walk - first] = place
-    _swap_hidden(runs, targets, run_of, hidden, hiding[end - 1], False)
+    _hide_next(runs, targets, run_of, hidden, hiding, first, end, end)
