@@ -79,7 +79,9 @@ def _fill_gates(gate: Tensor, projected: Tensor, state: Tensor, recurrent: Tenso
     gate[:, 3 * size :].tanh_()
 
 
-def _gates_back(gradient: Tensor, recurrent: Tensor, gates: Tensor, cells: Tensor, squashed: Tensor) -> Tensor:
+def _gates_back(
+    gradient: Tensor, recurrent: Tensor, gates: Tensor, cells: Tensor, squashed: Tensor
+) -> Tensor:
     """Return the gradients to all gates before their squashing, (step, query, gate, hidden)."""
     forget, write, show, candidate = gates.unbind(2)
     # Whatever does not wait for the step after is worked out for all steps at once.

@@ -61,7 +61,9 @@ class FrontierEngine:
             self.operators.num_entities,
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             np.concatenate([np.zeros(0, dtype=np.int64), *(entities for _, entities, _ in parts)]),
-            np.concatenate([np.zeros(0, dtype), *(values for _, _, values in parts)], dtype=dtype, casting="same_kind"),
+            np.concatenate(
+                [np.zeros(0, dtype), *(values for _, _, values in parts)], dtype=dtype, casting="same_kind"
+            ),
         )
 
     def bytes_needed(self, num_walks: int, *, num_steps: int, num_ranks: int) -> int:

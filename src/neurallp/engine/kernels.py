@@ -1,7 +1,7 @@
 """The compiled loops of the frontier engine: one walk at a time, forward and backward.
 
-Numba compiles them at the first use, in front of a waiting user. What it spends there grows with the number of
-arguments and of calls, so the loops take plain arrays, few of them, and index them in place.
+Numba compiles them at the first use, in front of a waiting user. What that takes grows with the number of
+arguments and of calls, so the loops take plain arrays and index them in place.
 """
 
 from collections.abc import Callable
@@ -50,7 +50,7 @@ class Trail(NamedTuple):
     """What one walk leaves behind; all of it zero between walks."""
 
     memories: Doubles  # (T + 2, entity): u_0 … u_{T-1}; then what the last hop reads, and its outflow
-    adjoints: Doubles  # (T + 1, entity): gradients to the memories
+    adjoints: Doubles  # (T + 1, entity): gradients to the memories; or, in row 0, scores added over ranks
     touched: Small  # entities in order of first touch
     seen: Flags  # (entity,) whether touched
     reached: Ids  # (T + 1,) how many were touched by step t
@@ -128,8 +128,16 @@ def _count_returns(offsets: Small, runs: Small, targets: Small, source: int, by:
 
 @part
 def _hop(
-    offsets: Small, runs: Small, targets: Small,
-    memories: Doubles, touched: Small, seen: Flags, num: int, t: int, a: Doubles, b: Doubles,
+    offsets: Small,
+    runs: Small,
+    targets: Small,
+    memories: Doubles,
+    touched: Small,
+    seen: Flags,
+    num: int,
+    t: int,
+    a: Doubles,
+    b: Doubles,
 ) -> int:
     """Fill memory t with sum_k a_t^k M_k of what step t reads, from all that was touched before."""
     reached = num
@@ -156,9 +164,20 @@ def _hop(
 
 @part
 def _walk(
-    offsets: Small, runs: Small, targets: Small,
-    memories: Doubles, touched: Small, seen: Flags, reached: Ids, totals: Doubles,
-    source: int, num_hops: int, a: Doubles, b: Doubles, normalize: bool, may_return: bool
+    offsets: Small,
+    runs: Small,
+    targets: Small,
+    memories: Doubles,
+    touched: Small,
+    seen: Flags,
+    reached: Ids,
+    totals: Doubles,
+    source: int,
+    num_hops: int,
+    a: Doubles,
+    b: Doubles,
+    normalize: bool,
+    may_return: bool,
 ) -> None:
     """Leave u_0 … u_{num_hops} of one walk and rank in the trail (eqs. 6 and 7)."""
     memories[0, source] = 1.0
@@ -182,9 +201,17 @@ def _walk(
 
 @part
 def _count_last_hop(
-    offsets: Small, runs: Small, memories: Doubles, touched: Small, num: int, last: int, a: Doubles, b: Doubles, counts: Doubles
+    offsets: Small,
+    runs: Small,
+    memories: Doubles,
+    touched: Small,
+    num: int,
+    last: int,
+    a: Doubles,
+    b: Doubles,
+    counts: Doubles,
 ) -> float:
-    """Leave what the last hop reads, and its outflow, from edges counted instead of followed; return the sum."""
+    """Leave what the last hop reads and its outflow, edges counted instead of followed; return the sum."""
     total = 0.0
     for i in range(num):
         entity = touched[i]
@@ -204,7 +231,15 @@ def _count_last_hop(
 
 @part
 def _inflow(
-    offsets: Small, runs: Small, targets: Small, memories: Doubles, adjoints: Doubles, a: Doubles, a_grad: Doubles, entity: int, gradient: float
+    offsets: Small,
+    runs: Small,
+    targets: Small,
+    memories: Doubles,
+    adjoints: Doubles,
+    a: Doubles,
+    a_grad: Doubles,
+    entity: int,
+    gradient: float,
 ) -> float:
     """Return what the last hop brings to an entity, whose edges in are the inverses of its edges out."""
     last = len(a)
@@ -225,7 +260,16 @@ def _inflow(
 
 
 @part
-def _read_back(memories: Doubles, adjoints: Doubles, num: int, row: int, b: Doubles, b_grad: Doubles, entity: int, gradient: float) -> None:
+def _read_back(
+    memories: Doubles,
+    adjoints: Doubles,
+    num: int,
+    row: int,
+    b: Doubles,
+    b_grad: Doubles,
+    entity: int,
+    gradient: float,
+) -> None:
     """Pass the gradient to a weighted sum of memories on to the weights and to the memories."""
     for s in range(num):
         b_grad[row, s] += gradient * memories[s, entity]
@@ -234,8 +278,18 @@ def _read_back(memories: Doubles, adjoints: Doubles, num: int, row: int, b: Doub
 
 @part
 def _hop_back(
-    offsets: Small, runs: Small, targets: Small,
-    memories: Doubles, adjoints: Doubles, touched: Small, num: int, t: int, a: Doubles, b: Doubles, a_grad: Doubles, b_grad: Doubles
+    offsets: Small,
+    runs: Small,
+    targets: Small,
+    memories: Doubles,
+    adjoints: Doubles,
+    touched: Small,
+    num: int,
+    t: int,
+    a: Doubles,
+    b: Doubles,
+    a_grad: Doubles,
+    b_grad: Doubles,
 ) -> None:
     """Pass the gradient to memory t on to both attentions of step t and to the memories before."""
     for i in range(num):
@@ -261,7 +315,16 @@ def _hop_back(
 
 
 @part
-def _scale_back(memories: Doubles, adjoints: Doubles, touched: Small, num: int, t: int, total: float, normalize: bool, common: float) -> None:
+def _scale_back(
+    memories: Doubles,
+    adjoints: Doubles,
+    touched: Small,
+    num: int,
+    t: int,
+    total: float,
+    normalize: bool,
+    common: float,
+) -> None:
     """Turn gradients to u_t, plus one `common` to all entities, into gradients before the division."""
     drift = 0.0
     if normalize and total > SMALLEST_SUM:
@@ -303,9 +366,9 @@ def score_pairs(
     Gradients of a walk go to row `walk - base` of `a_grads` and `b_grads`; without, row 0 takes zeros.
     """
     offsets, runs, targets, run_of = graph
-    memories, adjoints, touched, seen, reached, totals, counts, blocks = trail
+    memories, adjoints, touched, seen, reached, totals, counts, _ = trail
     sources, rows, hidden, hiding, operator, memory, normalize, may_return = task
-    num_ranks, _, last, num_operators = operator.shape
+    num_ranks, last, num_operators = len(operator), int(operator.shape[2]), int(operator.shape[3])
     for walk in range(first, end):
         source, place = sources[walk], walk - base if differentiate else 0
         common = pairs.total_gradients[walk]
@@ -315,7 +378,22 @@ def score_pairs(
         for rank in range(num_ranks):
             a, b = operator[rank, rows[walk]], memory[rank, rows[walk]]
             a_grad, b_grad = a_grads[place, rank], b_grads[place, rank]
-            _walk(offsets, runs, targets, memories, touched, seen, reached, totals, source, last - 1, a, b, normalize, may_return)
+            _walk(
+                offsets,
+                runs,
+                targets,
+                memories,
+                touched,
+                seen,
+                reached,
+                totals,
+                source,
+                last - 1,
+                a,
+                b,
+                normalize,
+                may_return,
+            )
             num = reached[last - 1]
             for k in range(num_operators):
                 counts[k] = 0.0
@@ -329,7 +407,9 @@ def score_pairs(
                 entity, gradient = pairs.entities[pair], pairs.gradients[pair]
                 brought = 0.0
                 if may_return or entity != source:
-                    brought = scale * _inflow(offsets, runs, targets, memories, adjoints, a, a_grad, entity, gradient)
+                    brought = scale * _inflow(
+                        offsets, runs, targets, memories, adjoints, a, a_grad, entity, gradient
+                    )
                 score = b[last, last] * brought
                 b_grad[last, last] += gradient * brought
                 if seen[entity]:
@@ -350,10 +430,25 @@ def score_pairs(
                     gradient = scale * (adjoints[last, entity] + drift * memories[last + 1, entity])
                     _read_back(memories, adjoints, last, last - 1, b, b_grad, entity, gradient)
                 for t in range(last - 1, 0, -1):
-                    _scale_back(memories, adjoints, touched, reached[t], t, totals[t], normalize, common * b[last, t])
+                    _scale_back(
+                        memories, adjoints, touched, reached[t], t, totals[t], normalize, common * b[last, t]
+                    )
                     if not may_return:
                         adjoints[t, source] = 0.0
-                    _hop_back(offsets, runs, targets, memories, adjoints, touched, reached[t - 1], t, a, b, a_grad, b_grad)
+                    _hop_back(
+                        offsets,
+                        runs,
+                        targets,
+                        memories,
+                        adjoints,
+                        touched,
+                        reached[t - 1],
+                        t,
+                        a,
+                        b,
+                        a_grad,
+                        b_grad,
+                    )
             _clear(memories, touched, seen, num)
             _clear(adjoints, touched, seen, num)
         if not may_return:
@@ -367,15 +462,30 @@ def score_all(
 ) -> None:
     """Write the scores of walks first … end - 1 one after another; `ends` says where each one's end."""
     offsets, runs, targets, run_of = graph
-    memories, adjoints, touched, seen, reached, totals, counts, blocks = trail
+    memories, adjoints, touched, seen, reached, totals, _, blocks = trail
     sources, rows, hidden, hiding, operator, memory, normalize, may_return = task
-    num_ranks, _, last, num_operators = operator.shape
+    num_ranks, last = len(operator), int(operator.shape[2])
     place = 0
     for walk in range(first, end):
         _hide_next(runs, targets, run_of, hidden, hiding, first, walk, end)
         for rank in range(num_ranks):
             a, b = operator[rank, rows[walk]], memory[rank, rows[walk]]
-            _walk(offsets, runs, targets, memories, touched, seen, reached, totals, sources[walk], last, a, b, normalize, may_return)
+            _walk(
+                offsets,
+                runs,
+                targets,
+                memories,
+                touched,
+                seen,
+                reached,
+                totals,
+                sources[walk],
+                last,
+                a,
+                b,
+                normalize,
+                may_return,
+            )
             for i in range(reached[last]):
                 entity = touched[i]
                 blocks[entity // BLOCK] = True
