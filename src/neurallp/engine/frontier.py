@@ -29,7 +29,7 @@ MOST_GRADIENT_BYTES = 1 << 28
 class FrontierEngine:
     """Keeps a touched list and dense scratch for each thread, and nothing for entities out of reach.
 
-    Takes 4 bytes x entities x (2 T + 6) and a copy of the graph for each thread, whatever the batch, and
+    Takes 8 bytes x entities x (2 T + 4) and a copy of the graph for each thread, whatever the batch, and
     8 bytes x walks x ranks x T x operators for gradients. The same results for any number of threads.
     """
 
@@ -67,9 +67,9 @@ class FrontierEngine:
         )
 
     def bytes_needed(self, num_walks: int, *, num_steps: int, num_ranks: int) -> int:
-        """Return the bytes of all threads' scratch and of the gradients of `num_walks` walks, in float32."""
+        """Return the bytes of all threads' scratch and of the gradients of `num_walks` walks."""
         graph = sum(array.nbytes for array in self._graph)
-        scratch = 4 * self.operators.num_entities * (2 * num_steps + 6)
+        scratch = 8 * self.operators.num_entities * (2 * num_steps + 4)
         gradients = 8 * num_walks * num_ranks * num_steps * self.operators.num_operators
         return self.num_threads * (graph + scratch) + min(gradients, MOST_GRADIENT_BYTES)
 
