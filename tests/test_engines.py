@@ -61,8 +61,8 @@ class Case:
 
     def oracle_scores(self, walk, normalize):
         """Return the dense scores of one walk, every chain enumerated."""
-        hidden = self.walks.hidden_edges[self.walks.hidden_rows == walk]
-        kept = np.delete(np.arange(self.operators.num_edges), hidden)
+        hidden_from, hidden = self.walks.hidden_pairs
+        kept = np.delete(np.arange(self.operators.num_edges), hidden[hidden_from == walk])
         edges = [
             (int(self.operators.sources[e]), int(self.operators.operators[e]), int(self.operators.targets[e]))
             for e in kept

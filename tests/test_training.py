@@ -173,11 +173,8 @@ def hidden_from_each(lesson, batch):
     walks, operators = batch.walks, lesson.operators
     rows = zip(operators.sources, operators.operators, operators.targets, strict=True)
     edges_by_number = [tuple(map(int, row)) for row in rows]
-    offsets = walks.hidden_offsets
-    return [
-        {edges_by_number[e] for e in walks.hidden_edges[offsets[w] : offsets[w + 1]]}
-        for w in range(len(walks))
-    ]
+    hidden_from, hidden = walks.hidden_pairs
+    return [{edges_by_number[e] for e in hidden[hidden_from == w]} for w in range(len(walks))]
 
 
 def both_edges(fact, num_relations):

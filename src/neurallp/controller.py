@@ -14,7 +14,7 @@ MemoryKeys = Literal["present", "previous"]
 class Controller(nn.Module):
     """An LSTM that reads the query T times and then END; never sees an entity."""
 
-    causal: Tensor
+    future: Tensor  # what is added to logits: minus infinity for slots that do not exist yet
 
     def __init__(self, input_size: int, hidden_size: int, num_operators: int, num_steps: int) -> None:
         super().__init__()
@@ -24,8 +24,8 @@ class Controller(nn.Module):
         self.operator = nn.Linear(hidden_size, num_operators)
         nn.init.normal_(self.operator.weight)
         nn.init.zeros_(self.operator.bias)
-        causal = torch.ones(num_steps + 1, num_steps + 1, dtype=torch.bool).tril()
-        self.register_buffer("causal", causal, persistent=False)
+        future = torch.full((num_steps + 1, num_steps + 1), float("-inf")).triu(1)
+        self.register_buffer("future", future, persistent=False)
 
     def forward(self, query: Tensor, allowed: Tensor | None, keys: MemoryKeys) -> tuple[Tensor, Tensor]:
         """Return a_t (query, step, operator) and b_t (query, step, slot) for queries (query, input)."""
@@ -33,22 +33,22 @@ class Controller(nn.Module):
         return self._attend_operators(hidden, allowed), self._attend_memories(hidden, keys)
 
     def _read(self, query: Tensor) -> Tensor:
-        """Return h_1 … h_{T+1}, (query, step, hidden): the query is read T times, then END (eq. 9)."""
+        """Return h_1 … h_{T+1}, (step, query, hidden): the query is read T times, then END (eq. 9)."""
         states: Tensor = self.lstm(query, self.end, self.num_steps)
         return states
 
     def _attend_operators(self, hidden: Tensor, allowed: Tensor | None) -> Tensor:
         """Return a_t = softmax(W h_t + b), over the allowed operators only (eq. 10)."""
-        logits: Tensor = self.operator(hidden[:, : self.num_steps])
+        logits: Tensor = self.operator(hidden[: self.num_steps])
         if allowed is not None:
-            logits = logits.masked_fill(~allowed.unsqueeze(1), float("-inf"))
-        return logits.softmax(-1)
+            logits = logits.masked_fill(~allowed, float("-inf"))
+        return logits.softmax(-1).transpose(0, 1)
 
     def _attend_memories(self, hidden: Tensor, keys: MemoryKeys) -> Tensor:
         """Return b_t = softmax([h_0 … h_{t-1}]^T h_t), 0 for slots that do not exist yet (eq. 11)."""
-        past = hidden if keys == "present" else nn.functional.pad(hidden[:, :-1], (0, 0, 1, 0))
-        logits = hidden @ past.transpose(1, 2)
-        return logits.masked_fill(~self.causal, float("-inf")).softmax(-1)
+        past = hidden if keys == "present" else nn.functional.pad(hidden[:-1], (0, 0, 0, 0, 1, 0))
+        logits = torch.baddbmm(self.future, hidden.transpose(0, 1), past.permute(1, 2, 0))
+        return logits.softmax(-1)
 
 
 class RelationController(nn.Module):

@@ -26,62 +26,76 @@ class LSTM(nn.Module):
         nn.init.ones_(self.input_bias.data[:hidden_size])
 
     def forward(self, query: Tensor, end: Tensor, num_steps: int) -> Tensor:
-        """Return the states (query, step, hidden) of reading `query` (query, input) T times, then `end`."""
-        projected = torch.addmm(
-            self.input_bias + self.recurrent_bias, torch.cat([query, end.unsqueeze(0)]), self.input
-        )
-        states: Tensor = _Recurrence.apply(projected, self.recurrent, num_steps)  # type: ignore[no-untyped-call]
+        """Return the states (step, query, hidden) of reading `query` (query, input) T times, then `end`."""
+        read = torch.cat([query, end.unsqueeze(0)])
+        bias = self.input_bias + self.recurrent_bias
+        states: Tensor = _Recurrence.apply(read, self.input, bias, self.recurrent, num_steps)  # type: ignore[no-untyped-call]
         return states
 
 
 class _Recurrence(torch.autograd.Function):
-    """The steps of the LSTM; gates stand in the order forget, input, output, candidate."""
+    """The steps of the LSTM; gates stand in the order forget, write, show, candidate."""
 
     @staticmethod
-    def forward(ctx: Any, projected: Tensor, recurrent: Tensor, num_steps: int) -> Tensor:
-        """Return the states; the last row of `projected` (query + 1, gates) is END, read at step T + 1."""
-        query, end = projected[:-1], projected[-1:]
+    def forward(
+        ctx: Any, read: Tensor, weights: Tensor, bias: Tensor, recurrent: Tensor, num_steps: int
+    ) -> Tensor:
+        """Return the states; the last row of `read` (query + 1, input) is END, read at step T + 1."""
         size = len(recurrent)
-        gates = query.new_empty(num_steps + 1, *query.shape)
+        projected = torch.addmm(bias, read, weights)
+        query, end = projected[:-1], projected[-1:]
+        gates = query.new_empty(num_steps + 1, len(query), 4, size)
         cells = query.new_zeros(num_steps + 2, len(query), size)
-        states = torch.zeros_like(cells)
+        states, squashed = torch.zeros_like(cells), torch.empty_like(cells[1:])
         for t, gate in enumerate(gates):
-            torch.addmm(query if t < num_steps else end, states[t], recurrent, out=gate)
-            gate[:, : 3 * size].sigmoid_()
-            gate[:, 3 * size :].tanh_()
-            forget, write, show, candidate = gate.chunk(4, dim=1)
-            torch.addcmul(forget * cells[t], write, candidate, out=cells[t + 1])
-            torch.mul(show, cells[t + 1].tanh(), out=states[t + 1])
-        ctx.save_for_backward(gates, cells, states, recurrent)
-        return states[1:].transpose(0, 1).contiguous()
+            _fill_gates(gate.flatten(1), query if t < num_steps else end, states[t], recurrent, first=t == 0)
+            forget, write, show, candidate = gate.unbind(1)
+            torch.mul(forget, cells[t], out=cells[t + 1]).addcmul_(write, candidate)
+            torch.tanh(cells[t + 1], out=squashed[t])
+            torch.mul(show, squashed[t], out=states[t + 1])
+        ctx.save_for_backward(read, weights, recurrent, gates, cells, squashed, states)
+        return states[1:]
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
-        """Return the gradients to the projected inputs and to the recurrent weights."""
-        gates, cells, states, recurrent = ctx.saved_tensors
-        to_gates = torch.empty_like(gates)
-        to_cell, to_state = torch.zeros_like(cells[0]), torch.zeros_like(cells[0])
-        for t in reversed(range(len(gates))):
-            to_state = to_state + gradient[:, t]
-            to_cell = _step_back(gates[t], cells[t], cells[t + 1], to_state, to_cell, to_gates[t])
-            to_state = to_gates[t] @ recurrent.T
-        to_query = torch.cat([to_gates[:-1].sum(0), to_gates[-1].sum(0, keepdim=True)])
-        to_recurrent = states[:-1].flatten(0, 1).T @ to_gates.flatten(0, 1)
-        return to_query, to_recurrent, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None]:
+        """Return the gradients to what is read, to both weights and to the bias."""
+        read, weights, recurrent, gates, cells, squashed, states = ctx.saved_tensors
+        to_gates = _gates_back(gradient, recurrent, gates, cells, squashed).flatten(2)
+        to_projected = torch.cat([to_gates[:-1].sum(0), to_gates[-1].sum(0, keepdim=True)])
+        to_recurrent = states[1:-1].flatten(0, 1).T @ to_gates[1:].flatten(0, 1)
+        to_read = to_projected @ weights.T
+        return to_read, read.T @ to_projected, to_projected.sum(0), to_recurrent, None
 
 
-def _step_back(
-    gate: Tensor, before: Tensor, cell: Tensor, to_state: Tensor, to_cell: Tensor, to_gate: Tensor
+def _fill_gates(gate: Tensor, projected: Tensor, state: Tensor, recurrent: Tensor, *, first: bool) -> None:
+    """Fill one step's gates, squashed; there is no state before the first step."""
+    if first:
+        gate.copy_(projected)
+    else:
+        torch.addmm(projected, state, recurrent, out=gate)
+    size = len(recurrent)
+    gate[:, : 3 * size].sigmoid_()
+    gate[:, 3 * size :].tanh_()
+
+
+def _gates_back(
+    gradient: Tensor, recurrent: Tensor, gates: Tensor, cells: Tensor, squashed: Tensor
 ) -> Tensor:
-    """Fill the gradient to one step's gates, before their squashing; return that to the cell before."""
-    forget, write, show, candidate = gate.chunk(4, dim=1)
-    squashed = cell.tanh()
-    to_cell = torch.addcmul(to_cell, to_state * show, 1 - squashed * squashed)
-    parts = (to_cell * before, to_cell * candidate, to_state * squashed, to_cell * write)
-    torch.cat(parts, dim=1, out=to_gate)
-    size = cell.shape[1]
-    sigmoids = gate[:, : 3 * size]
-    to_gate[:, : 3 * size] *= sigmoids * (1 - sigmoids)
-    to_gate[:, 3 * size :] *= 1 - candidate * candidate
-    return to_cell * forget
+    """Return the gradients to all gates before their squashing, (step, query, gate, hidden)."""
+    forget, write, show, candidate = gates.unbind(2)
+    # Whatever does not wait for the step after is worked out for all steps at once.
+    slopes = torch.addcmul(gates, gates, gates, value=-1)
+    torch.addcmul(torch.ones_like(candidate), candidate, candidate, value=-1, out=slopes[:, :, 3])
+    slopes *= torch.stack([cells[:-1], candidate, squashed, write], dim=2)
+    shown = torch.addcmul(show, show * squashed, squashed, value=-1)
+    to_gates = torch.empty_like(gates)
+    to_state, to_cell = gradient[-1], torch.zeros_like(cells[0])
+    for t in reversed(range(len(gates))):
+        to_cell = torch.addcmul(to_cell, to_state, shown[t])
+        torch.mul(slopes[t], to_cell.unsqueeze(1), out=to_gates[t])
+        torch.mul(slopes[t, :, 2], to_state, out=to_gates[t, :, 2])
+        if t:
+            to_state = torch.addmm(gradient[t - 1], to_gates[t].flatten(1), recurrent.T)
+            to_cell = to_cell * forget[t]
+    return to_gates

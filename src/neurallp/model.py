@@ -1,7 +1,7 @@
 """NeuralLP: the controller's attention, walked by an engine."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
@@ -82,9 +82,12 @@ class NeuralLP(nn.Module):
         """Return the scores of (walk, entity) pairs and each walk's total; `walks.rows` are queries here."""
         # The attention depends on the query alone: once per distinct query, not once per question.
         queries, places = np.unique(walks.rows, return_inverse=True)
-        shared = Walks(walks.sources, places, walks.hidden_offsets, walks.hidden_edges)
         return engine.pair_scores(
-            self.attend(queries), shared, rows, entities, normalize=self.config.normalize
+            self.attend(queries),
+            replace(walks, rows=places),
+            rows,
+            entities,
+            normalize=self.config.normalize,
         )
 
     @torch.no_grad()

@@ -121,7 +121,9 @@ class Training:
     def step(self, batch: "Batch") -> Tensor:
         """Take one step of gradient descent and return the loss before it."""
         loss = self.differentiate(batch)
-        torch.nn.utils.clip_grad_value_(self.model.parameters(), 5.0)
+        for weights in self.model.parameters():
+            if weights.grad is not None:
+                weights.grad.clamp_(-5.0, 5.0)
         self.optimizer.step()
         self.on_step()
         return loss
@@ -217,15 +219,16 @@ class Lesson:
     def batch(self, facts: Ids) -> Batch:
         """Return both questions of each fact, with what they must not see."""
         questions = ask_both_ways(facts, self.operators.num_relations)
-        return Batch(questions, Walks.hiding(questions.sources, questions.queries, self._hidden(facts)))
+        return Batch(questions, self._walks(questions, facts))
 
-    def _hidden(self, facts: Ids) -> Ids:
+    def _walks(self, questions: Questions, facts: Ids) -> Walks:
+        sources, queries = questions.sources, questions.queries
         if self.hiding == "train":
-            return np.empty((2 * len(facts), 0), dtype=np.int64)
+            return Walks.free(sources, queries)
         edges = self.operators.edges_of(facts)
         if self.hiding == "fact":
-            return np.repeat(edges, 2, axis=0)
-        return np.broadcast_to(edges.reshape(1, -1), (2 * len(facts), edges.size))
+            return Walks.hiding(sources, queries, edges, np.repeat(np.arange(len(facts)), 2))
+        return Walks.hiding(sources, queries, edges.reshape(1, -1), np.zeros(len(sources), dtype=np.int64))
 
 
 class Judge:

@@ -108,7 +108,9 @@ class CudaEngine:
 
     def _infer(self, attention: Attention, walks: Walks, normalize: bool) -> Tensor:
         """Return u_{T+1} of every walk, (entity, walk), summed over ranks (eqs. 6-8)."""
-        attention = Attention(*(each.to(self.device) for each in attention.pair))  # models may live on the CPU
+        attention = Attention(
+            *(each.to(self.device) for each in attention.pair)
+        )  # models may live on the CPU
         hop = partial(_Hop.apply, self._graph, _Hidden.of(walks, self.operators.num_edges, self.device))
         # Walks that only fill the last block start nowhere, so all their memories are 0.
         rows = self._tensor(np.pad(walks.rows, (0, -len(walks) % BLOCK)))
@@ -263,18 +265,17 @@ class _Hidden:
 
     @classmethod
     def of(cls, walks: Walks, num_edges: int, device: torch.device) -> "_Hidden | None":
-        if not len(walks.hidden_edges):
+        if not walks.hidden.size:
             return None
-        rows = walks.hidden_rows
-        slots = np.arange(len(rows)) - walks.hidden_offsets[rows]
         num_blocks = -(-len(walks) // BLOCK)
-        table = np.full((slots.max() + 1, num_blocks * BLOCK), -1, dtype=np.int32)
-        table[slots, rows] = walks.hidden_edges
+        table = np.full((walks.hidden.shape[1], num_blocks * BLOCK), -1, dtype=np.int32)
+        table[:, : len(walks)] = walks.hidden[walks.lists].T
         edges = torch.as_tensor(table, device=device)
         if len(table) <= FEW_HIDDEN:
             return cls(edges, None)
         flags = torch.zeros(num_blocks, num_edges, dtype=torch.int8, device=device)
-        flags[tuple(torch.as_tensor(ids, device=device) for ids in (rows // BLOCK, walks.hidden_edges))] = 1
+        rows, hidden = (torch.as_tensor(ids, device=device) for ids in walks.hidden_pairs)
+        flags[rows // BLOCK, hidden] = 1
         return cls(edges, flags)
 
 

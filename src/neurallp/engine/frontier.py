@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 from ..attention import Attention
 from ..errors import ConfigError
 from ..knowledge import Ids
-from .kernels import BLOCK, Doubles, Floats, Graph, Pairs, Small, Task, Trail, score_all, score_pairs
+from .kernels import BLOCK, Doubles, Graph, Pairs, Small, Task, Trail, score_all, score_pairs
 from .operators import Operators, num_cores
 from .walks import Scores, Walks
 
@@ -28,7 +28,7 @@ MOST_GRADIENT_BYTES = 1 << 28
 class FrontierEngine:
     """Keeps a touched list and dense scratch for each thread, and nothing for entities out of reach.
 
-    Takes 4 bytes x entities x (2 T + 6) and a copy of the graph for each thread, whatever the batch, and
+    Takes 8 bytes x entities x (2 T + 4) and a copy of the graph for each thread, whatever the batch, and
     8 bytes x walks x ranks x T x operators for gradients. The same results for any number of threads.
     """
 
@@ -36,12 +36,8 @@ class FrontierEngine:
         self.operators = operators
         self.num_threads = num_threads or num_cores()
         self._pool = ThreadPoolExecutor(self.num_threads)
-        starts = _run_starts(operators)
-        self._graph = _graph(operators, starts)
-        self._edge_runs = np.repeat(
-            np.arange(len(starts), dtype=np.uint32), np.diff(starts, append=operators.num_edges)
-        )
-        self._spare: defaultdict[tuple[int, Any], list[tuple[Graph, Trail]]] = defaultdict(list)
+        self._graph = _graph(operators)
+        self._spare: defaultdict[int, list[tuple[Graph, Trail]]] = defaultdict(list)
 
     def pair_scores(
         self, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
@@ -57,32 +53,34 @@ class FrontierEngine:
     def scores(self, attention: Attention, walks: Walks, *, normalize: bool) -> Scores:
         """Return the scores of all entities, without gradients."""
         task = self._task(attention, walks, normalize)
+        dtype = torch.empty(0, dtype=attention.operator.dtype).numpy().dtype
         parts = self.share(task, partial(self._score_chunk, task))
         counts = np.concatenate([np.diff(ends, prepend=0) for ends, _, _ in parts] or [np.zeros(0, int)])
         return Scores(
             self.operators.num_entities,
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             np.concatenate([np.zeros(0, dtype=np.int64), *(entities for _, entities, _ in parts)]),
-            np.concatenate([np.zeros(0, dtype=task.operator.dtype), *(values for _, _, values in parts)]),
+            np.concatenate(
+                [np.zeros(0, dtype), *(values for _, _, values in parts)], dtype=dtype, casting="same_kind"
+            ),
         )
 
     def bytes_needed(self, num_walks: int, *, num_steps: int, num_ranks: int) -> int:
-        """Return the bytes of all threads' scratch and of the gradients of `num_walks` walks, in float32."""
+        """Return the bytes of all threads' scratch and of the gradients of `num_walks` walks."""
         graph = sum(array.nbytes for array in self._graph)
-        scratch = 4 * self.operators.num_entities * (2 * num_steps + 6)
+        scratch = 8 * self.operators.num_entities * (2 * num_steps + 4)
         gradients = 8 * num_walks * num_ranks * num_steps * self.operators.num_operators
         return self.num_threads * (graph + scratch) + min(gradients, MOST_GRADIENT_BYTES)
 
     def _task(self, attention: Attention, walks: Walks, normalize: bool) -> Task:
         if attention.operator.shape[-1] != self.operators.num_operators:
             raise ConfigError("The attention is over other operators than those of the knowledge base.")
-        edges = walks.hidden_edges
-        operator, memory = (each.detach().contiguous().numpy() for each in attention.pair)
+        operator, memory = (each.detach().double().contiguous().numpy() for each in attention.pair)
         return Task(
             walks.sources.astype(np.uint32),
             np.ascontiguousarray(walks.rows),
-            np.ascontiguousarray(walks.hidden_offsets),
-            np.stack([self._edge_runs[edges], edges], axis=1, dtype=np.uint32, casting="unsafe"),
+            np.ascontiguousarray(walks.hidden),
+            np.ascontiguousarray(walks.lists),
             operator,
             memory,
             normalize,
@@ -94,16 +92,16 @@ class FrontierEngine:
     ) -> list[Any]:
         """Return what `work` gives for each chunk of walks (or of a part), in order, done by all threads."""
         part = range(len(task.sources)) if part is None else part
-        kind = task.operator.shape[2], task.operator.dtype
+        num_steps = task.operator.shape[2]
         chunks = part[::CHUNK]
         # Threads need no lock: taking the next of a range, popping and appending are atomic.
         waiting, results = iter(chunks), {}
 
         def take_chunks() -> None:
-            scratch = self._take_scratch(*kind)
+            scratch = self._take_scratch(num_steps)
             for first in waiting:
                 results[first] = work(*scratch, first, min(first + CHUNK, part.stop))
-            self._spare[kind].append(scratch)
+            self._spare[num_steps].append(scratch)
 
         helpers = [self._pool.submit(take_chunks) for _ in range(min(self.num_threads, len(chunks)) - 1)]
         take_chunks()
@@ -113,53 +111,53 @@ class FrontierEngine:
                 helper.result()
         return [results[first] for first in chunks]
 
-    def _take_scratch(self, num_steps: int, dtype: Any) -> tuple[Graph, Trail]:
+    def _take_scratch(self, num_steps: int) -> tuple[Graph, Trail]:
         """Return spare scratch, or new."""
         try:
-            return self._spare[num_steps, dtype].pop()
+            return self._spare[num_steps].pop()
         except IndexError:
-            return self._scratch(num_steps, dtype)
+            return self._scratch(num_steps)
 
-    def _scratch(self, num_steps: int, dtype: Any) -> tuple[Graph, Trail]:
+    def _scratch(self, num_steps: int) -> tuple[Graph, Trail]:
         """Return a thread's own graph, whose edges can be hidden, and an empty trail."""
         size = self.operators.num_entities
-        graph = Graph(self._graph.offsets, self._graph.runs.copy(), self._graph.targets.copy())
+        graph = self._graph._replace(runs=self._graph.runs.copy(), targets=self._graph.targets.copy())
         trail = Trail(
-            memories=np.zeros((num_steps + 2, size), dtype),
-            adjoints=np.zeros((num_steps + 1, size), dtype),
+            memories=np.zeros((num_steps + 2, size)),
+            adjoints=np.zeros((num_steps + 1, size)),
             touched=np.zeros(size, np.uint32),
             seen=np.zeros(size, bool),
             reached=np.zeros(num_steps + 1, np.int64),
             totals=np.zeros(num_steps + 1),
             counts=np.zeros(self.operators.num_operators),
-            final=np.zeros(size, dtype),
             blocks=np.zeros(-(-size // BLOCK), bool),
-            returning=np.zeros(len(graph.runs), bool),
         )
         return graph, trail
 
     def _score_chunk(
         self, task: Task, graph: Graph, trail: Trail, first: int, end: int
-    ) -> tuple[Ids, Ids, Floats]:
+    ) -> tuple[Ids, Ids, Doubles]:
         # Room for every entity; what is not written to is never given memory by the system.
         room = (end - first) * self.operators.num_entities
         ends = np.zeros(end - first, np.int64)
-        entities, values = np.empty(room, np.int64), np.empty(room, task.operator.dtype)
+        entities, values = np.empty(room, np.int64), np.empty(room)
         score_all(graph, trail, first, end, task, ends, entities, values)
         return ends, entities[: ends[-1]].copy(), values[: ends[-1]].copy()
 
 
-def _run_starts(operators: Operators) -> Ids:
-    """Return where each run begins: edges of the same source and operator stand together."""
+def _graph(operators: Operators) -> Graph:
+    """Return the edges as runs: those of the same source and operator stand together."""
     keys = operators.sources * operators.num_operators + operators.operators
-    return np.flatnonzero(np.diff(keys, prepend=-1))
-
-
-def _graph(operators: Operators, starts: Ids) -> Graph:
-    ends = np.append(starts[1:], operators.num_edges)
-    offsets = np.searchsorted(operators.sources[starts], np.arange(operators.num_entities + 1))
-    runs = np.stack([operators.operators[starts], starts, ends[: len(starts)]], axis=1)
-    return Graph(_small(offsets), _small(runs), _small(operators.targets))
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    lengths = np.diff(starts, append=operators.num_edges)
+    along = operators.operators[starts]
+    back = (along + operators.num_relations) % operators.num_operators
+    return Graph(
+        _small(np.searchsorted(operators.sources[starts], np.arange(operators.num_entities + 1))),
+        _small(np.stack([along, back, starts, starts + lengths, lengths], axis=1)),
+        _small(operators.targets),
+        np.repeat(np.arange(len(starts), dtype=np.uint32), lengths),
+    )
 
 
 def _small(ids: Ids) -> Small:

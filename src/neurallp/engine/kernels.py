@@ -1,4 +1,8 @@
-"""The compiled loops of the frontier engine: one walk at a time, forward and backward."""
+"""The compiled loops of the frontier engine: one walk at a time, forward and backward.
+
+Numba compiles them at the first use, in front of a waiting user. What that takes grows with the number of
+arguments and of calls, so the loops take plain arrays and index them in place.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
@@ -10,7 +14,6 @@ from numpy.typing import NDArray
 from ..knowledge import Ids
 from .reference import SMALLEST_SUM
 
-Floats = NDArray[np.floating[Any]]
 Doubles = NDArray[np.float64]
 Small = NDArray[np.uint32]  # half the traffic of 64 bits, and unsigned: numba adds no test for -1
 Flags = NDArray[np.bool_]
@@ -38,23 +41,22 @@ class Graph(NamedTuple):
     """Edges grouped into runs: those of one entity that belong to one operator."""
 
     offsets: Small  # (entity + 1,) where each entity's runs begin
-    runs: Small  # (run, 3): operator, first edge, end of its edges
+    runs: Small  # (run, 5): operator, its inverse, first edge, end of its edges, how many the last hop counts
     targets: Small  # (edge,)
+    run_of: Small  # (edge,)
 
 
 class Trail(NamedTuple):
     """What one walk leaves behind; all of it zero between walks."""
 
-    memories: Floats  # (T + 2, entity): u_0 … u_{T-1}; then what the last hop reads, and its outflow
-    adjoints: Floats  # (T + 1, entity): gradients to the memories
+    memories: Doubles  # (T + 2, entity): u_0 … u_{T-1}; then what the last hop reads, and its outflow
+    adjoints: Doubles  # (T + 1, entity): gradients to the memories; or, in row 0, scores added over ranks
     touched: Small  # entities in order of first touch
     seen: Flags  # (entity,) whether touched
     reached: Ids  # (T + 1,) how many were touched by step t
     totals: Doubles  # (T + 1,) the sum of each memory before it is divided by it
     counts: Doubles  # (operator,) what the last hop reads, times the edges there are
-    final: Floats  # (entity,) scores, added over ranks
-    blocks: Flags  # (block,) whether a block of `final` holds any
-    returning: Flags  # (run,) whether one of its edges leads back to the source
+    blocks: Flags  # (block,) whether a block of entities has scores
 
 
 class Task(NamedTuple):
@@ -62,10 +64,10 @@ class Task(NamedTuple):
 
     sources: Small
     rows: Ids
-    hidden_offsets: Ids
-    hidden: Small  # (hidden edge, 2): its run and itself, ascending within a walk
-    operator: Floats  # (rank, row, step, operator)
-    memory: Floats  # (rank, row, step + 1, slot)
+    hidden: Ids  # (list, n): edges to hide, ascending; -1 stands for none
+    hiding: Ids  # (walk,) the list of each
+    operator: Doubles  # (rank, row, step, operator)
+    memory: Doubles  # (rank, row, step + 1, slot)
     normalize: bool
     may_return: bool
 
@@ -88,266 +90,260 @@ def _scale(total: float, normalize: bool) -> float:
 
 
 @part
-def _read(memories: Floats, weights: Floats, num: int, entity: int) -> float:
-    """Return the weighted sum of an entity's first `num` memories."""
-    total = 0.0
-    for s in range(num):
-        total += weights[s] * memories[s, entity]
-    return total
+def _hide_next(
+    runs: Small, targets: Small, run_of: Small, hidden: Ids, hiding: Ids, first: int, walk: int, end: int
+) -> None:
+    """Show the edges hidden from the walk before and hide those of the next, unless these are the same.
+
+    What is hidden is swapped behind the end of its run: the last edge first, and shown in the opposite order.
+    """
+    if first < walk < end and hiding[walk - 1] == hiding[walk]:
+        return
+    num = hidden.shape[1]
+    for hide in range(0 if walk > first else 1, 2 if walk < end else 1):
+        row = hiding[walk - 1 + hide]
+        for i in range(num):
+            edge = hidden[row, num - 1 - i if hide else i]
+            if edge < 0:
+                continue
+            run = run_of[edge]
+            runs[run, 3] -= hide
+            behind = runs[run, 3]
+            targets[edge], targets[behind] = targets[behind], targets[edge]
+            runs[run, 3] += 1 - hide
+            runs[run, 4] += 1 - 2 * hide
 
 
 @part
-def _hide(graph: Graph, task: Task, walk: int) -> None:
-    """Swap the edges hidden from a walk behind the end of their runs, the last first."""
-    for i in range(task.hidden_offsets[walk + 1] - 1, task.hidden_offsets[walk] - 1, -1):
-        run, edge = task.hidden[i, 0], task.hidden[i, 1]
-        graph.runs[run, 2] -= 1
-        end = graph.runs[run, 2]
-        graph.targets[edge], graph.targets[end] = graph.targets[end], graph.targets[edge]
+def _count_returns(offsets: Small, runs: Small, targets: Small, source: int, by: int) -> None:
+    """Change by how many edges the last hop counts in each run that leads back to the source."""
+    for run in range(offsets[source], offsets[source + 1]):
+        inverse = runs[run, 1]
+        for edge in range(runs[run, 2], runs[run, 3]):
+            entity = targets[edge]
+            for back in range(offsets[entity], offsets[entity + 1]):
+                if runs[back, 0] == inverse:
+                    runs[back, 4] += by
 
 
 @part
-def _show(graph: Graph, task: Task, walk: int) -> None:
-    """Undo `_hide`."""
-    for i in range(task.hidden_offsets[walk], task.hidden_offsets[walk + 1]):
-        run, edge = task.hidden[i, 0], task.hidden[i, 1]
-        end = graph.runs[run, 2]
-        graph.runs[run, 2] += 1
-        graph.targets[edge], graph.targets[end] = graph.targets[end], graph.targets[edge]
-
-
-@part
-def _hides_the_same(task: Task, walk: int) -> bool:
-    """Return whether the same edges are hidden from a walk as from the one before."""
-    before, start, end = (
-        task.hidden_offsets[walk - 1],
-        task.hidden_offsets[walk],
-        task.hidden_offsets[walk + 1],
-    )
-    same = bool(start - before == end - start)
-    for i in range(end - start if same else 0):
-        same &= task.hidden[before + i, 1] == task.hidden[start + i, 1]
-    return same
-
-
-@part
-def _hide_next(graph: Graph, task: Task, walk: int, first: int) -> None:
-    """Hide the edges of one walk instead of those of the walk before, unless these are the same."""
-    if walk > first:
-        if _hides_the_same(task, walk):
-            return
-        _show(graph, task, walk - 1)
-    _hide(graph, task, walk)
-
-
-@part
-def _hop(graph: Graph, trail: Trail, t: int, a: Floats, b: Floats) -> None:
+def _hop(
+    offsets: Small,
+    runs: Small,
+    targets: Small,
+    memories: Doubles,
+    touched: Small,
+    seen: Flags,
+    num: int,
+    t: int,
+    a: Doubles,
+    b: Doubles,
+) -> int:
     """Fill memory t with sum_k a_t^k M_k of what step t reads, from all that was touched before."""
-    memory = trail.memories[t]
-    reached = trail.reached[t - 1]
-    for i in range(trail.reached[t - 1]):
-        entity = trail.touched[i]
-        read = _read(trail.memories, b, t, entity)
+    reached = num
+    for i in range(num):
+        entity = touched[i]
+        read = 0.0
+        for s in range(t):
+            read += b[t - 1, s] * memories[s, entity]
         if read == 0.0:
             continue
-        for run in range(graph.offsets[entity], graph.offsets[entity + 1]):
-            message = a[graph.runs[run, 0]] * read
+        for run in range(offsets[entity], offsets[entity + 1]):
+            message = a[t - 1, runs[run, 0]] * read
             if message == 0.0:
                 continue
-            for edge in range(graph.runs[run, 1], graph.runs[run, 2]):
-                target = graph.targets[edge]
-                memory[target] += message
-                if not trail.seen[target]:
-                    trail.seen[target] = True
-                    trail.touched[reached] = target
+            for edge in range(runs[run, 2], runs[run, 3]):
+                target = targets[edge]
+                memories[t, target] += message
+                if not seen[target]:
+                    seen[target] = True
+                    touched[reached] = target
                     reached += 1
-    trail.reached[t] = reached
+    return reached
 
 
 @part
-def _walk(graph: Graph, trail: Trail, source: int, num_hops: int, a: Floats, b: Floats, task: Task) -> None:
+def _walk(
+    offsets: Small,
+    runs: Small,
+    targets: Small,
+    memories: Doubles,
+    touched: Small,
+    seen: Flags,
+    reached: Ids,
+    totals: Doubles,
+    source: int,
+    num_hops: int,
+    a: Doubles,
+    b: Doubles,
+    normalize: bool,
+    may_return: bool,
+) -> None:
     """Leave u_0 … u_{num_hops} of one walk and rank in the trail (eqs. 6 and 7)."""
-    trail.memories[0, source] = 1.0
-    trail.seen[source] = True
-    trail.touched[0] = source
-    trail.reached[0] = 1
-    trail.totals[0] = 1.0
+    memories[0, source] = 1.0
+    seen[source] = True
+    touched[0] = source
+    reached[0] = 1
+    totals[0] = 1.0
     for t in range(1, num_hops + 1):
-        _hop(graph, trail, t, a[t - 1], b[t - 1])
-        if not task.may_return:
-            trail.memories[t, source] = 0.0
+        num = _hop(offsets, runs, targets, memories, touched, seen, reached[t - 1], t, a, b)
+        reached[t] = num
+        if not may_return:
+            memories[t, source] = 0.0
         total = 0.0
-        for i in range(trail.reached[t]):
-            total += trail.memories[t, trail.touched[i]]
-        scale = _scale(total, task.normalize)
-        for i in range(trail.reached[t]):
-            trail.memories[t, trail.touched[i]] *= scale
-        trail.totals[t] = total
+        for i in range(num):
+            total += memories[t, touched[i]]
+        scale = _scale(total, normalize)
+        for i in range(num):
+            memories[t, touched[i]] *= scale
+        totals[t] = total
 
 
 @part
-def _flag_returns(graph: Graph, trail: Trail, source: int, num_operators: int, flag: bool) -> None:
-    """Set the flag of every run that leads back to the source: the inverses of its own edges."""
-    for run in range(graph.offsets[source], graph.offsets[source + 1]):
-        inverse = (graph.runs[run, 0] + num_operators // 2) % num_operators
-        for edge in range(graph.runs[run, 1], graph.runs[run, 2]):
-            entity = graph.targets[edge]
-            for back in range(graph.offsets[entity], graph.offsets[entity + 1]):
-                if graph.runs[back, 0] == inverse:
-                    trail.returning[back] = flag
-
-
-@part
-def _count_last_hop(graph: Graph, trail: Trail, last: int, a: Floats, b: Floats, may_return: bool) -> None:
-    """Leave what the last hop reads and its sum, from edges counted instead of followed."""
-    trail.counts[:] = 0.0
+def _count_last_hop(
+    offsets: Small,
+    runs: Small,
+    memories: Doubles,
+    touched: Small,
+    num: int,
+    last: int,
+    a: Doubles,
+    b: Doubles,
+    counts: Doubles,
+) -> float:
+    """Leave what the last hop reads and its outflow, edges counted instead of followed; return the sum."""
     total = 0.0
-    for i in range(trail.reached[last - 1]):
-        entity = trail.touched[i]
-        read = _read(trail.memories, b, last, entity)
+    for i in range(num):
+        entity = touched[i]
+        read = 0.0
+        for s in range(last):
+            read += b[last - 1, s] * memories[s, entity]
         outflow = 0.0
-        for run in range(graph.offsets[entity], graph.offsets[entity + 1]):
-            operator = graph.runs[run, 0]
-            count = np.int32(graph.runs[run, 2] - graph.runs[run, 1])
-            if not may_return and trail.returning[run]:
-                count -= 1
-            outflow += a[operator] * count
-            trail.counts[operator] += read * count
-        trail.memories[last, entity] = read
-        trail.memories[last + 1, entity] = outflow
+        for run in range(offsets[entity], offsets[entity + 1]):
+            operator, count = runs[run, 0], runs[run, 4]
+            outflow += a[last - 1, operator] * count
+            counts[operator] += read * count
+        memories[last, entity] = read
+        memories[last + 1, entity] = outflow
         total += read * outflow
-    trail.totals[last] = total
+    return total
 
 
 @part
 def _inflow(
-    graph: Graph, trail: Trail, last: int, a: Floats, a_grad: Doubles, entity: int, gradient: float
+    offsets: Small,
+    runs: Small,
+    targets: Small,
+    memories: Doubles,
+    adjoints: Doubles,
+    a: Doubles,
+    a_grad: Doubles,
+    entity: int,
+    gradient: float,
 ) -> float:
     """Return what the last hop brings to an entity, whose edges in are the inverses of its edges out."""
+    last = len(a)
     total = 0.0
-    num_relations = len(a) // 2
-    for run in range(graph.offsets[entity], graph.offsets[entity + 1]):
-        operator = (graph.runs[run, 0] + num_relations) % len(a)
+    for run in range(offsets[entity], offsets[entity + 1]):
+        operator = runs[run, 1]
+        weight = a[last - 1, operator]
         brought = 0.0
-        for edge in range(graph.runs[run, 1], graph.runs[run, 2]):
-            source = graph.targets[edge]
-            read = trail.memories[last, source]
+        for edge in range(runs[run, 2], runs[run, 3]):
+            source = targets[edge]
+            read = memories[last, source]
             if read != 0.0:
                 brought += read
-                trail.adjoints[last, source] += gradient * a[operator]
-        a_grad[operator] += gradient * brought
-        total += a[operator] * brought
+                adjoints[last, source] += gradient * weight
+        a_grad[last - 1, operator] += gradient * brought
+        total += weight * brought
     return total
 
 
 @part
-def _read_back(trail: Trail, num: int, b: Floats, b_grad: Doubles, entity: int, gradient: float) -> None:
+def _read_back(
+    memories: Doubles,
+    adjoints: Doubles,
+    num: int,
+    row: int,
+    b: Doubles,
+    b_grad: Doubles,
+    entity: int,
+    gradient: float,
+) -> None:
     """Pass the gradient to a weighted sum of memories on to the weights and to the memories."""
     for s in range(num):
-        b_grad[s] += gradient * trail.memories[s, entity]
-        trail.adjoints[s, entity] += gradient * b[s]
-
-
-@part
-def _scale_back(trail: Trail, t: int, normalize: bool, common: float) -> None:
-    """Turn gradients to u_t, plus one `common` to all entities, into gradients before the division."""
-    memory, adjoint = trail.memories[t], trail.adjoints[t]
-    drift = 0.0
-    for i in range(trail.reached[t]):
-        entity = trail.touched[i]
-        adjoint[entity] += common
-        drift += adjoint[entity] * memory[entity]
-    if not normalize or trail.totals[t] <= SMALLEST_SUM:
-        drift = 0.0
-    scale = _scale(trail.totals[t], normalize)
-    for i in range(trail.reached[t]):
-        entity = trail.touched[i]
-        adjoint[entity] = scale * (adjoint[entity] - drift)
+        b_grad[row, s] += gradient * memories[s, entity]
+        adjoints[s, entity] += gradient * b[row, s]
 
 
 @part
 def _hop_back(
-    graph: Graph, trail: Trail, t: int, a: Floats, b: Floats, a_grad: Doubles, b_grad: Doubles
+    offsets: Small,
+    runs: Small,
+    targets: Small,
+    memories: Doubles,
+    adjoints: Doubles,
+    touched: Small,
+    num: int,
+    t: int,
+    a: Doubles,
+    b: Doubles,
+    a_grad: Doubles,
+    b_grad: Doubles,
 ) -> None:
     """Pass the gradient to memory t on to both attentions of step t and to the memories before."""
-    adjoint = trail.adjoints[t]
-    for i in range(trail.reached[t - 1]):
-        entity = trail.touched[i]
-        read = _read(trail.memories, b, t, entity)
+    for i in range(num):
+        entity = touched[i]
+        read = 0.0
+        for s in range(t):
+            read += b[t - 1, s] * memories[s, entity]
         # Attention of exactly 0 was not followed: its gradient is lost, but softmax multiplies it by 0.
         if read == 0.0:
             continue
         gradient = 0.0
-        for run in range(graph.offsets[entity], graph.offsets[entity + 1]):
-            operator = graph.runs[run, 0]
-            if a[operator] == 0.0:
+        for run in range(offsets[entity], offsets[entity + 1]):
+            operator = runs[run, 0]
+            weight = a[t - 1, operator]
+            if weight == 0.0:
                 continue
             total = 0.0
-            for edge in range(graph.runs[run, 1], graph.runs[run, 2]):
-                total += adjoint[graph.targets[edge]]
-            a_grad[operator] += read * total
-            gradient += a[operator] * total
-        _read_back(trail, t, b, b_grad, entity, gradient)
+            for edge in range(runs[run, 2], runs[run, 3]):
+                total += adjoints[t, targets[edge]]
+            a_grad[t - 1, operator] += read * total
+            gradient += weight * total
+        _read_back(memories, adjoints, t, t - 1, b, b_grad, entity, gradient)
 
 
 @part
-def _score_totals(
-    trail: Trail, last: int, c: Floats, c_grad: Doubles, normalize: bool, gradient: float
-) -> float:
-    """Return one rank's sum over all entities: what each memory sums to, weighted by c = b_{T+1} (eq. 8)."""
-    total = 0.0
-    for t in range(last + 1):
-        mass = trail.totals[t] * _scale(trail.totals[t], normalize)
-        total += c[t] * mass
-        c_grad[t] += gradient * mass
-    return total
-
-
-@part
-def _score_pair(
-    graph: Graph,
-    trail: Trail,
-    entity: int,
-    gradient: float,
-    a: Floats,
-    c: Floats,
-    a_grad: Doubles,
-    c_grad: Doubles,
-    scale: float,
-    barred: bool,
-) -> float:
-    """Return one rank's score of an entity; the gradient to it is left where it first arrives."""
-    last = len(c) - 1
-    brought = 0.0 if barred else scale * _inflow(graph, trail, last, a, a_grad, entity, gradient)
-    c_grad[last] += gradient * brought
-    if trail.seen[entity]:
-        _read_back(trail, last, c, c_grad, entity, gradient)
-    score: float = _read(trail.memories, c, last, entity) + c[last] * brought
-    return score
-
-
-@part
-def _last_hop_back(
-    trail: Trail, b: Floats, a_grad: Doubles, b_grad: Doubles, last: int, scale: float, common: float
+def _scale_back(
+    memories: Doubles,
+    adjoints: Doubles,
+    touched: Small,
+    num: int,
+    t: int,
+    total: float,
+    normalize: bool,
+    common: float,
 ) -> None:
-    """Pass gradients on through the hop that was counted: few entities have their own, all have `common`."""
-    for k in range(len(trail.counts)):
-        a_grad[k] = scale * (a_grad[k] + common * trail.counts[k])
-    for i in range(trail.reached[last - 1]):
-        entity = trail.touched[i]
-        gradient = scale * (trail.adjoints[last, entity] + common * trail.memories[last + 1, entity])
-        _read_back(trail, last, b, b_grad, entity, gradient)
+    """Turn gradients to u_t, plus one `common` to all entities, into gradients before the division."""
+    drift = 0.0
+    if normalize and total > SMALLEST_SUM:
+        for i in range(num):
+            entity = touched[i]
+            drift += (adjoints[t, entity] + common) * memories[t, entity]
+    scale = _scale(total, normalize)
+    for i in range(num):
+        entity = touched[i]
+        adjoints[t, entity] = scale * (adjoints[t, entity] + common - drift)
 
 
 @part
-def _clear(trail: Trail, last: int) -> None:
-    for i in range(trail.reached[last]):
-        entity = trail.touched[i]
-        trail.seen[entity] = False
-        for t in range(len(trail.memories)):
-            trail.memories[t, entity] = 0.0
-        for t in range(len(trail.adjoints)):
-            trail.adjoints[t, entity] = 0.0
+def _clear(memories: Doubles, touched: Small, seen: Flags, num: int) -> None:
+    for i in range(num):
+        entity = touched[i]
+        seen[entity] = False
+        for t in range(len(memories)):
+            memories[t, entity] = 0.0
 
 
 @kernel
@@ -369,98 +365,142 @@ def score_pairs(
 
     Gradients of a walk go to row `walk - base` of `a_grads` and `b_grads`; without, row 0 takes zeros.
     """
-    last: int = task.operator.shape[2]
+    offsets, runs, targets, run_of = graph
+    memories, adjoints, touched, seen, reached, totals, counts, _ = trail
+    sources, rows, hidden, hiding, operator, memory, normalize, may_return = task
+    num_ranks, last, num_operators = len(operator), int(operator.shape[2]), int(operator.shape[3])
     for walk in range(first, end):
-        source, place = task.sources[walk], walk - base if differentiate else 0
+        source, place = sources[walk], walk - base if differentiate else 0
         common = pairs.total_gradients[walk]
-        _hide_next(graph, task, walk, first)
-        if not task.may_return:
-            _flag_returns(graph, trail, source, task.operator.shape[3], True)
-        for rank in range(len(task.operator)):
-            a, b = task.operator[rank, task.rows[walk]], task.memory[rank, task.rows[walk]]
+        _hide_next(runs, targets, run_of, hidden, hiding, first, walk, end)
+        if not may_return:
+            _count_returns(offsets, runs, targets, source, may_return - 1)
+        for rank in range(num_ranks):
+            a, b = operator[rank, rows[walk]], memory[rank, rows[walk]]
             a_grad, b_grad = a_grads[place, rank], b_grads[place, rank]
-            _walk(graph, trail, source, last - 1, a, b, task)
-            _count_last_hop(graph, trail, last, a[last - 1], b[last - 1], task.may_return)
-            scale = _scale(trail.totals[last], task.normalize)
-            sums[walk] += _score_totals(trail, last, b[last], b_grad[last], task.normalize, common)
+            _walk(
+                offsets,
+                runs,
+                targets,
+                memories,
+                touched,
+                seen,
+                reached,
+                totals,
+                source,
+                last - 1,
+                a,
+                b,
+                normalize,
+                may_return,
+            )
+            num = reached[last - 1]
+            for k in range(num_operators):
+                counts[k] = 0.0
+            totals[last] = _count_last_hop(offsets, runs, memories, touched, num, last, a, b, counts)
+            scale = _scale(totals[last], normalize)
+            for t in range(last + 1):
+                mass = totals[t] * _scale(totals[t], normalize)
+                sums[walk] += b[last, t] * mass
+                b_grad[last, t] += common * mass
             for pair in range(pairs.offsets[walk], pairs.offsets[walk + 1]):
                 entity, gradient = pairs.entities[pair], pairs.gradients[pair]
-                barred = entity == source and not task.may_return
-                scores[pair] += _score_pair(
-                    graph,
-                    trail,
-                    entity,
-                    gradient,
-                    a[last - 1],
-                    b[last],
-                    a_grad[last - 1],
-                    b_grad[last],
-                    scale,
-                    barred,
-                )
+                brought = 0.0
+                if may_return or entity != source:
+                    brought = scale * _inflow(
+                        offsets, runs, targets, memories, adjoints, a, a_grad, entity, gradient
+                    )
+                score = b[last, last] * brought
+                b_grad[last, last] += gradient * brought
+                if seen[entity]:
+                    for s in range(last):
+                        score += b[last, s] * memories[s, entity]
+                    _read_back(memories, adjoints, last, last, b, b_grad, entity, gradient)
+                scores[pair] += score
             if differentiate:
                 # Dividing by the sum takes away what all entities have in common.
-                divided = task.normalize and trail.totals[last] > SMALLEST_SUM
-                drift = b_grad[last, last] if divided else 0.0
-                _last_hop_back(
-                    trail,
-                    b[last - 1],
-                    a_grad[last - 1],
-                    b_grad[last - 1],
-                    last,
-                    scale * b[last, last],
-                    common - drift,
-                )
+                drift = common
+                if normalize and totals[last] > SMALLEST_SUM:
+                    drift -= b_grad[last, last]
+                scale *= b[last, last]
+                for k in range(num_operators):
+                    a_grad[last - 1, k] = scale * (a_grad[last - 1, k] + drift * counts[k])
+                for i in range(num):
+                    entity = touched[i]
+                    gradient = scale * (adjoints[last, entity] + drift * memories[last + 1, entity])
+                    _read_back(memories, adjoints, last, last - 1, b, b_grad, entity, gradient)
                 for t in range(last - 1, 0, -1):
-                    _scale_back(trail, t, task.normalize, common * b[last, t])
-                    if not task.may_return:
-                        trail.adjoints[t, source] = 0.0
-                    _hop_back(graph, trail, t, a[t - 1], b[t - 1], a_grad[t - 1], b_grad[t - 1])
-            _clear(trail, last - 1)
-        if not task.may_return:
-            _flag_returns(graph, trail, source, task.operator.shape[3], False)
-    _show(graph, task, end - 1)
-
-
-@part
-def _collect(trail: Trail, last: int, c: Floats) -> None:
-    """Add one rank's scores to the final ones, and flag the blocks they lie in."""
-    for i in range(trail.reached[last]):
-        entity = trail.touched[i]
-        trail.final[entity] += _read(trail.memories, c, last + 1, entity)
-        trail.blocks[entity // BLOCK] = True
-
-
-@part
-def _emit(trail: Trail, entities: Ids, values: Floats, place: int) -> int:
-    """Write out the scores that are not 0, entities ascending, and clear them; return where they end."""
-    for block in range(len(trail.blocks)):
-        if not trail.blocks[block]:
-            continue
-        trail.blocks[block] = False
-        for entity in range(block * BLOCK, min((block + 1) * BLOCK, len(trail.final))):
-            if trail.final[entity] != 0.0:
-                entities[place] = entity
-                values[place] = trail.final[entity]
-                trail.final[entity] = 0.0
-                place += 1
-    return place
+                    _scale_back(
+                        memories, adjoints, touched, reached[t], t, totals[t], normalize, common * b[last, t]
+                    )
+                    if not may_return:
+                        adjoints[t, source] = 0.0
+                    _hop_back(
+                        offsets,
+                        runs,
+                        targets,
+                        memories,
+                        adjoints,
+                        touched,
+                        reached[t - 1],
+                        t,
+                        a,
+                        b,
+                        a_grad,
+                        b_grad,
+                    )
+            _clear(memories, touched, seen, num)
+            _clear(adjoints, touched, seen, num)
+        if not may_return:
+            _count_returns(offsets, runs, targets, source, 1 - may_return)
+    _hide_next(runs, targets, run_of, hidden, hiding, first, end, end)
 
 
 @kernel
 def score_all(
-    graph: Graph, trail: Trail, first: int, end: int, task: Task, ends: Ids, entities: Ids, values: Floats
+    graph: Graph, trail: Trail, first: int, end: int, task: Task, ends: Ids, entities: Ids, values: Doubles
 ) -> None:
     """Write the scores of walks first … end - 1 one after another; `ends` says where each one's end."""
-    last = task.operator.shape[2]
+    offsets, runs, targets, run_of = graph
+    memories, adjoints, touched, seen, reached, totals, _, blocks = trail
+    sources, rows, hidden, hiding, operator, memory, normalize, may_return = task
+    num_ranks, last = len(operator), int(operator.shape[2])
     place = 0
     for walk in range(first, end):
-        _hide_next(graph, task, walk, first)
-        for rank in range(len(task.operator)):
-            a, b = task.operator[rank, task.rows[walk]], task.memory[rank, task.rows[walk]]
-            _walk(graph, trail, task.sources[walk], last, a, b, task)
-            _collect(trail, last, b[last])
-            _clear(trail, last)
-        place = _emit(trail, entities, values, place)
+        _hide_next(runs, targets, run_of, hidden, hiding, first, walk, end)
+        for rank in range(num_ranks):
+            a, b = operator[rank, rows[walk]], memory[rank, rows[walk]]
+            _walk(
+                offsets,
+                runs,
+                targets,
+                memories,
+                touched,
+                seen,
+                reached,
+                totals,
+                sources[walk],
+                last,
+                a,
+                b,
+                normalize,
+                may_return,
+            )
+            for i in range(reached[last]):
+                entity = touched[i]
+                blocks[entity // BLOCK] = True
+                for s in range(last + 1):
+                    adjoints[0, entity] += b[last, s] * memories[s, entity]
+            _clear(memories, touched, seen, reached[last])
+        for block in range(len(blocks)):
+            if not blocks[block]:
+                continue
+            blocks[block] = False
+            for entity in range(block * BLOCK, min((block + 1) * BLOCK, adjoints.shape[1])):
+                if adjoints[0, entity] != 0.0:
+                    entities[place] = entity
+                    values[place] = adjoints[0, entity]
+                    adjoints[0, entity] = 0.0
+                    place += 1
         ends[walk - first] = place
-    _show(graph, task, end - 1)
+    _hide_next(runs, targets, run_of, hidden, hiding, first, end, end)

@@ -31,9 +31,10 @@ class ReferenceEngine:
     def hop(self, operator: Tensor, memory: Tensor, walks: Walks) -> Tensor:
         """Return sum_k a^k M_k u for every walk; `operator` is (operator, walk), `memory` (entity, walk)."""
         messages = memory[self._sources] * operator[self._operators]
-        if len(walks.hidden_edges):
+        if walks.hidden.size:
+            rows, edges = map(self._tensor, walks.hidden_pairs)
             # Set to zero rather than subtracted: a difference would leave rounding noise behind.
-            messages[self._tensor(walks.hidden_edges), self._tensor(walks.hidden_rows)] = 0.0
+            messages[edges, rows] = 0.0
         reached = torch.zeros_like(memory).index_add(0, self._targets, messages)
         return reached if walks.may_return else reached * (1 - self._start(walks, memory))
 

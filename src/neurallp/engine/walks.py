@@ -1,7 +1,7 @@
 """What every engine is given and gives back: walks to do, and the scores they end in."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -19,46 +19,39 @@ class Walks:
 
     sources: Ids  # (walk,)
     rows: Ids  # (walk,) the row of Attention to follow
-    hidden_offsets: Ids  # (walk + 1,)
-    hidden_edges: Ids  # those of walk w: [hidden_offsets[w] : hidden_offsets[w + 1]], ascending, distinct
+    hidden: Ids  # (list, n) edges to hide, ascending; -1 stands for none
+    lists: Ids  # (walk,) the row of `hidden` to obey
     may_return: bool = True  # False: nothing arrives at the source again, so no path comes back to it
 
     @classmethod
     def free(cls, sources: Ids, rows: Ids, *, may_return: bool = True) -> "Walks":
         """Return walks that may use every edge."""
-        none = np.zeros(0, dtype=np.int64)
-        return cls(sources, rows, np.zeros(len(sources) + 1, dtype=np.int64), none, may_return)
+        none = np.zeros((1, 0), dtype=np.int64)
+        return cls(sources, rows, none, np.zeros(len(sources), dtype=np.int64), may_return)
 
     @classmethod
-    def hiding(cls, sources: Ids, rows: Ids, edges: Ids) -> "Walks":
-        """Return walks of which row w may not use `edges[w]`, (walk, n); -1 stands for no edge.
+    def hiding(cls, sources: Ids, rows: Ids, edges: Ids, lists: Ids | None = None) -> "Walks":
+        """Return walks of which each may not use one row of `edges`; -1 stands for no edge.
 
-        Hide both edges of a fact or neither: engines read the edges into an entity off the edges out of it.
+        `lists` says which row; without it, walk w obeys row w. Hide both edges of a fact or neither: engines
+        read the edges into an entity off the edges out of it.
         """
         edges = np.sort(edges, axis=1)
-        present = edges >= 0
-        present[:, 1:] &= edges[:, 1:] != edges[:, :-1]
-        offsets = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
-        return cls(sources, rows, offsets.astype(np.int64), edges[present])
+        edges[:, 1:][edges[:, 1:] == edges[:, :-1]] = -1
+        return cls(sources, rows, edges, np.arange(len(sources)) if lists is None else lists)
 
     def __len__(self) -> int:
         return len(self.sources)
 
     @property
-    def hidden_rows(self) -> Ids:
-        """The walk that each of `hidden_edges` is hidden from."""
-        return np.repeat(np.arange(len(self)), np.diff(self.hidden_offsets))
+    def hidden_pairs(self) -> tuple[Ids, Ids]:
+        """Every (walk, edge) where the edge is hidden from the walk, walk by walk."""
+        edges = self.hidden[self.lists]
+        walks, places = np.nonzero(edges >= 0)
+        return walks, edges[walks, places]
 
     def __getitem__(self, part: slice) -> "Walks":
-        start, stop, _ = part.indices(len(self))
-        offsets = self.hidden_offsets[start : stop + 1]
-        return Walks(
-            self.sources[part],
-            self.rows[part],
-            offsets - offsets[0],
-            self.hidden_edges[offsets[0] : offsets[-1]],
-            self.may_return,
-        )
+        return replace(self, sources=self.sources[part], rows=self.rows[part], lists=self.lists[part])
 
 
 @dataclass(frozen=True, eq=False)
