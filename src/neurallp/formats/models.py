@@ -12,6 +12,7 @@ from ..knowledge import Relations
 from ..model import ModelConfig, NeuralLP
 from ..rules import Rule
 from ..training import Epoch, Training, TrainingConfig
+from .calibrations import CALIBRATION
 from .files import AnyPath
 from .folders import (
     CHECKPOINT,
@@ -67,7 +68,7 @@ def write_model(
 def write_checkpoint(folder: AnyPath, training: Training) -> None:
     """Write all that resuming needs as one file, and beside it the best model so far.
 
-    Rules, weighed or not, and measures go: they would tell of a model that is no longer there.
+    Rules, weighed or not, measures and calibration go: they would tell of a model that is no longer there.
     """
     contents: dict[str, str | bytes] = {
         CHECKPOINT: dump_checkpoint(training, _settings(training), _origin(training)),
@@ -75,7 +76,7 @@ def write_checkpoint(folder: AnyPath, training: Training) -> None:
         WEIGHTS: dump_tensors(training.best_weights),
     }
     write_together(folder, contents)
-    for name in (RULES, METRICS, WEIGHED):
+    for name in (RULES, METRICS, WEIGHED, CALIBRATION):
         (Path(folder) / name).unlink(missing_ok=True)
 
 
