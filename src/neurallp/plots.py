@@ -202,16 +202,16 @@ def draw_reliability(found: Mapping[str, Reliability], path: Path) -> None:
     """Draw how often answers are right against what was said of them, and below how many they are."""
     with figure_at(path, 4.2, 4.8) as figure:
         chances, counts = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-        chances.plot((0, 1), (0, 1), color="0.6", linewidth=1, label="as said")
+        chances.plot((0, 1), (0, 1), color="0.6", linewidth=1, label="all as said")
         edges = np.linspace(0, 1, NUM_BINS + 1)
         for (name, judged), style in zip(found.items(), styles(), strict=False):
             label = f"{name} (error {judged.ece:.3f})"
-            chances.plot(judged.said, judged.came_true, label=label, **style)
+            chances.plot(judged.said, judged.came_true, label=label, clip_on=False, **style)
             line = {"color": style["color"], "linestyle": style["linestyle"], "linewidth": 1.3}
             counts.hist(judged.said, edges, weights=judged.counts, histtype="step", **line)
-        chances.set(ylabel="share that is right", xlim=(0, 1), ylim=(0, 1))
-        counts.set(xlabel="what is said of an answer", ylabel="answers", yscale="log")
-        chances.legend(fontsize=8, frameon=False, loc="upper left")
+        chances.set(ylabel="fraction right", xlim=(0, 1), ylim=(0, 1))
+        counts.set(xlabel="what is said of an answer", ylabel="answers", yscale="log", ylim=(0.8, None))
+        chances.legend(fontsize=8, frameon=False, loc="best")
         for axes in (chances, counts):
             axes.spines[["top", "right"]].set_visible(False)
             axes.grid(axis="y", linewidth=0.4, alpha=0.5)
