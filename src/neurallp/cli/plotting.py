@@ -11,7 +11,7 @@ from .calibrating import sample_watched
 from .printing import console
 
 plot = typer.Typer(
-    help="Pictures of a model: training curves, attention, rules, reliability.",
+    help="Pictures of a model: curves, attention, rules, reliability.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
