@@ -43,7 +43,8 @@ def _numbers(value: Any) -> Any:
 @contextmanager
 def recalibrated(folder: AnyPath, calibration: Calibration | None) -> Iterator[None]:
     """Take a folder's calibration away before its model changes, and put the new model's there after."""
-    (Path(folder) / CALIBRATION).unlink(missing_ok=True)
+    if (old := Path(folder) / CALIBRATION).is_file():
+        old.unlink()
     yield
     if calibration is not None:
         write_calibration(folder, calibration)
