@@ -72,7 +72,9 @@ def test_help_costs_neither_torch_nor_numba():
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0
 
 
-@pytest.mark.parametrize("verb", [[], ["demo"], ["learn"], ["rules"], ["why-not"], ["predict"], ["evaluate"]])
+@pytest.mark.parametrize(
+    "verb", [[], ["demo"], ["learn"], ["calibrate"], ["rules"], ["why-not"], ["predict"], ["evaluate"]]
+)
 def test_help_fits_80_columns_with_every_name_whole(run, monkeypatch, verb):
     monkeypatch.setenv("COLUMNS", "80")
     code, out, _ = run(*verb, "--help")

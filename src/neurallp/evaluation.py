@@ -116,6 +116,12 @@ class Evaluation:
         }
 
 
+def best_places(values: Floats, num: int) -> Ids:
+    """Return where the `num` largest of one question's scores stand, best first; only those above 0."""
+    positive = np.flatnonzero(values > 0)
+    return positive[np.argsort(-values[positive], kind="stable")[:num]]
+
+
 def rank(scores: Scores, answers: Ids, known: tuple[Ids, Ids]) -> Ranks:
     """Return the rank of each row's answer among all entities but the other `known` (row, entity) answers."""
     wanted = scores.at(np.arange(len(answers)), answers)

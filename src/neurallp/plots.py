@@ -1,4 +1,4 @@
-"""Pictures of learning: training curves, attention, rules. PNG or SVG, by the name of the file.
+"""Pictures of learning: training curves, attention, rules, reliability. PNG or SVG, by the name of the file.
 
 Colours are Okabe and Ito's and the map is cividis: both are told apart by the colour-blind, and lines
 differ by marker and dash besides, as cells do by their numbers, so that a print in grey says the same.
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .calibration import NUM_BINS, Reliability
 from .errors import ConfigError, require_choice
 from .formats.files import replacing
 from .knowledge import INVERSE_MARK
@@ -192,3 +193,25 @@ def _draw_rule(axes: "Axes", rule: Rule, height: float, longest: int) -> None:
         axes.text(
             place, height, variable, ha="center", va="center", fontsize=8, bbox=box if variable else None
         )
+
+
+# Reliability
+
+
+def draw_reliability(found: Mapping[str, Reliability], path: Path) -> None:
+    """Draw how often answers are right against what was said of them, and below how many they are."""
+    with figure_at(path, 4.2, 4.8) as figure:
+        chances, counts = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+        chances.plot((0, 1), (0, 1), color="0.6", linewidth=1, label="all as said")
+        edges = np.linspace(0, 1, NUM_BINS + 1)
+        for (name, judged), style in zip(found.items(), styles(), strict=False):
+            label = f"{name} (error {judged.ece:.3f})"
+            chances.plot(judged.said, judged.came_true, label=label, clip_on=False, **style)
+            line = {"color": style["color"], "linestyle": style["linestyle"], "linewidth": 1.3}
+            counts.hist(judged.said, edges, weights=judged.counts, histtype="step", **line)
+        chances.set(ylabel="fraction right", xlim=(0, 1), ylim=(0, 1))
+        counts.set(xlabel="what is said of an answer", ylabel="answers", yscale="log", ylim=(0.8, None))
+        chances.legend(fontsize=8, frameon=False, loc="best")
+        for axes in (chances, counts):
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.grid(axis="y", linewidth=0.4, alpha=0.5)

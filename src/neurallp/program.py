@@ -8,11 +8,13 @@ from typing import Any, Literal, get_args
 
 import torch
 
+from .calibration import Calibration, Sample, draw_sample, fit_calibration
 from .engine import make_engine
 from .engine.evidence import Body
 from .errors import ConfigError, DataError, require_choice, require_positive
 from .evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
 from .formats import models, weighed_rules
+from .formats.calibrations import read_calibration, recalibrated
 from .formats.exchange import guess_format, import_rules
 from .formats.files import AnyPath
 from .knowledge import (
@@ -26,7 +28,16 @@ from .knowledge import (
     split_triples,
 )
 from .model import ModelConfig, ModelScorer, NeuralLP
-from .reasoning import Answer, Basis, Predictions, Proof, Reasoner, WhyNot, require_relations
+from .reasoning import (
+    Answer,
+    Basis,
+    Predictions,
+    Proof,
+    Reasoner,
+    WhyNot,
+    has_logarithmic_scores,
+    require_relations,
+)
 from .rules import Rule, RuleFilter, RuleSet, recover_rules, spell_out
 from .training import Epoch, Training, TrainingConfig, require_device
 from .weighed import WeighedRules, select_rules
@@ -54,6 +65,8 @@ class Answering:
     """What every program can do: it answers from some basis, on the knowledge base it has or is given."""
 
     kb: KnowledgeBase | None = None
+    calibration: Calibration | None = None
+    seed = 0  # by which a file that is not split was split to learn from
     _last: tuple[KnowledgeBase, Reasoner] | None = None
 
     @property
@@ -68,6 +81,7 @@ class Answering:
             raise ConfigError("A loaded model brings no facts. Give the knowledge base to ask: kb=….")
         if self._last is None or self._last[0] is not facts:
             self._last = facts, Reasoner(facts, self.basis)
+        self._last[1].calibration = self.calibration
         return self._last[1]
 
     def ask(
@@ -113,6 +127,18 @@ class Answering:
         found = per_relation(rank_questions(scorer, questions, known), questions, len(relations))
         return {relations[r]: evaluation for r, evaluation in found.items()}
 
+    def sample(
+        self, split: Split, part: Part = "valid", on_done: Callable[[int], None] = lambda num: None
+    ) -> Sample:
+        """Return the answers shown to the questions of a part of `split`, and which of them are right."""
+        scorer, questions, known, _ = self._trial(split, part, "auto")
+        logarithmic = has_logarithmic_scores(self.basis)
+        return draw_sample(scorer, questions, known, logarithmic=logarithmic, on_done=on_done)
+
+    def calibrate(self, split: Split, method: str = "isotonic") -> None:
+        """Fit on validation what answers from now on have as their probability."""
+        self.calibration = fit_calibration(self.sample(split), method)
+
     def _trial(
         self, split: Split, part: Part, engine: str
     ) -> tuple[Scorer, Questions, KnownAnswers, Relations]:
@@ -140,6 +166,7 @@ class WeighedProgram(Answering):
         self, weighed: WeighedRules, config: WeighingConfig, kb: KnowledgeBase | None = None
     ) -> None:
         self.weighed, self.weighing_config, self.kb = weighed, config, kb
+        self.seed = config.seed
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.weighed):,} weighed rules)"
@@ -170,9 +197,10 @@ class WeighedProgram(Answering):
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
         """Write the folder: weights, configuration, relations, rules and measures."""
-        weighed_rules.write_weighed(
-            folder, self.weighed, self.weighing_config, self.rules_as_saved, metrics or {}
-        )
+        with recalibrated(folder, self.calibration):
+            weighed_rules.write_weighed(
+                folder, self.weighed, self.weighing_config, self.rules_as_saved, metrics or {}
+            )
 
     @property
     def rules_as_saved(self) -> RuleSet:
@@ -193,6 +221,7 @@ class Program(Answering):
     ) -> None:
         self.model = model.eval()
         self.training_config = training_config
+        self.seed = training_config.seed
         self.kb = kb
         self.history = list(history)
         self.weighed = weighed
@@ -245,9 +274,10 @@ class Program(Answering):
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
         """Write the model folder: weights, configuration, relations, rules, history and measures."""
         rules = self.rules() if self.weighed is None else self.weighed.rules_as_saved
-        models.write_model(folder, self.model, self.training_config, self.history, rules, metrics or {})
-        if self.weighed is not None:
-            weighed_rules.add_weighed(folder, self.weighed.weighed, self.weighed.weighing_config)
+        with recalibrated(folder, self.calibration):
+            models.write_model(folder, self.model, self.training_config, self.history, rules, metrics or {})
+            if self.weighed is not None:
+                weighed_rules.add_weighed(folder, self.weighed.weighed, self.weighed.weighing_config)
 
 
 class RuleProgram(Answering):
@@ -284,6 +314,12 @@ def load_program(path: AnyPath) -> Program | WeighedProgram | RuleProgram:
 
 def load_model(folder: AnyPath) -> Program | WeighedProgram:
     """Return the program saved in `folder`."""
+    program = _read_program(folder)
+    program.calibration = read_calibration(folder)
+    return program
+
+
+def _read_program(folder: AnyPath) -> Program | WeighedProgram:
     weighed = (
         WeighedProgram(*weighed_rules.read_weighed(folder)) if weighed_rules.has_weighed(folder) else None
     )

@@ -9,9 +9,11 @@ from itertools import islice, product
 import numpy as np
 from numpy.typing import NDArray
 
+from .calibration import Calibration, shares
 from .drawing import draw_paths
 from .engine import Engine, Operators, Scores, make_engine
 from .errors import ConfigError, DataError, DataWarning
+from .evaluation import best_places
 from .knowledge import INVERSE_MARK, Ids, KnowledgeBase, KnownAnswers, Relations
 from .model import NeuralLP
 from .proving import Evidence, GivenEvidence, LearnedEvidence, body_ids, find_paths, stages, stages_back
@@ -33,7 +35,10 @@ RULES_EXAMINED = 200
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer to a question; `rank` counts ties as realistic ranks do, known facts included."""
+    """One answer to a question; `rank` counts ties as realistic ranks do, known facts included.
+
+    There is a `probability` only where a calibration says one: for new answers that score above 0.
+    """
 
     source: str
     query: str
@@ -42,6 +47,7 @@ class Answer:
     rank: float
     num_candidates: int
     is_known: bool
+    probability: float | None = None
 
     def __str__(self) -> str:
         return atom(self.query, self.source, self.entity)
@@ -199,6 +205,8 @@ class Predictions:
 class Reasoner:
     """Asks a model, or given rules, about a knowledge base; a model need not have learned from it."""
 
+    calibration: Calibration | None = None
+
     def __init__(self, kb: KnowledgeBase, basis: Basis, engine: str = "auto") -> None:
         self.basis = basis if isinstance(basis, Learned) else tuple(basis)
         note_relations(kb, self.basis)
@@ -239,9 +247,8 @@ class Reasoner:
         """Return the `k` best answers to (head, relation, ?) or (?, relation, tail); only scores above 0."""
         source, query = self._question(head, relation, tail)
         entities, values = self._row(source, query)
-        positive = np.flatnonzero(values > 0)
-        best = positive[np.argsort(-values[positive], kind="stable")[:k]]
-        return self._describe(source, query, entities[best], values[best], values)
+        best = best_places(values, k)
+        return self._describe(source, query, entities[best], values[best], (entities, values))
 
     def explain(self, head: str, relation: str, tail: str, k: int = 3) -> Proof:
         """Return why (head, relation, tail) scores what it does, with the `k` largest parts."""
@@ -281,7 +288,8 @@ class Reasoner:
         answer = self.kb.entities.id(tail)
         entities, values = self._row(source, query)
         score = values[entities == answer].sum(keepdims=True)
-        return source, query, answer, self._describe(source, query, np.array([answer]), score, values)[0]
+        described = self._describe(source, query, np.array([answer]), score, (entities, values))
+        return source, query, answer, described[0]
 
     def _row(self, source: int, query: int) -> tuple[Ids, Floats]:
         return self.scores(np.array([source]), np.array([query])).row(0)
@@ -295,9 +303,10 @@ class Reasoner:
         query: int,
         entities: Ids,
         scores: Floats,
-        values: Floats,
+        row: tuple[Ids, Floats],
     ) -> list[Answer]:
-        """Return answers with their ranks among the listed `values`, and the entities not listed."""
+        """Return answers with their ranks among the scores listed in `row`, and the entities not listed."""
+        values = row[1]
         num_candidates = len(self.kb.entities) - int(np.isneginf(values).sum())
         facts = self._known.pairs(np.array([source]), np.array([query]))[1]
         ranks = self._ranks(scores, values)
@@ -307,13 +316,26 @@ class Reasoner:
             np.where(np.isneginf(scores), 0, scores),
             ranks,
             np.isin(entities, facts),
+            self._probabilities(entities, facts, row),
             strict=True,
         )
         name, operator = self.kb.entities[source], self.relations.operator_name(query)
         return [
-            Answer(name, operator, entity, float(score), float(rank), num_candidates, bool(known))
-            for entity, score, rank, known in found
+            Answer(
+                name, operator, entity, float(score), float(rank), num_candidates, bool(known), probability
+            )
+            for entity, score, rank, known, probability in found
         ]
+
+    def _probabilities(self, entities: Ids, facts: Ids, row: tuple[Ids, Floats]) -> list[float | None]:
+        """Return what the calibration says of answers; nothing of what is known, or has no evidence."""
+        if self.calibration is None:
+            return [None] * len(entities)
+        candidates = np.zeros(len(self.kb.entities))
+        candidates[row[0]] = row[1]
+        candidates[facts] = -np.inf
+        said = self.calibration.probabilities(shares(candidates, has_logarithmic_scores(self.basis)))
+        return [float(said[entity]) if candidates[entity] > 0 else None for entity in entities]
 
     def _ranks(self, scores: Floats, values: Floats) -> Floats:
         ascending = np.sort(values)
@@ -373,6 +395,11 @@ class Reasoner:
             facts[chosen],
             len(sources),
         )
+
+
+def has_logarithmic_scores(basis: Basis) -> bool:
+    """Return whether scores are logarithms of what adds up: weights are learned by softmax."""
+    return isinstance(basis, WeighedRules)
 
 
 def relations_of(kb: KnowledgeBase, basis: Basis) -> Relations:

@@ -10,6 +10,7 @@ import typer
 from .. import __version__
 from ..errors import NeuralLPError
 from .asking import ask, explain, predict, why_not
+from .calibrating import calibrate
 from .datasets import data
 from .demo import demo
 from .exchanging import convert, export, import_rules
@@ -28,7 +29,8 @@ app = typer.Typer(
     # Plain help: it keeps names whole at 80 columns, and [brackets] as they are.
     rich_markup_mode=None,
 )
-VERBS = (demo, learn, weigh, rules, ask, explain, why_not, predict, evaluate, export, convert, experiment)
+ANSWERING = (ask, explain, why_not, predict)
+VERBS = (demo, learn, weigh, calibrate, rules, *ANSWERING, evaluate, export, convert, experiment)
 for command in VERBS:
     app.command()(command)
 app.command("import")(import_rules)

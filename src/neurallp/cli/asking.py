@@ -69,7 +69,8 @@ def explain(
     console.print(escape(str(proof)), soft_wrap=True)
     known = ", a known fact" if proof.answer.is_known else ""
     rank = f"rank {proof.answer.rank:g} of {proof.answer.num_candidates:,}"
-    console.print(f"Score {proof.answer.score:.4g}, {rank}{known}; not shown: {proof.remainder:.2g}.")
+    chance = "" if proof.answer.probability is None else f", probability {proof.answer.probability:.3f}"
+    console.print(f"Score {proof.answer.score:.4g}, {rank}{chance}{known}; not shown: {proof.remainder:.2g}.")
 
 
 def why_not(

@@ -76,10 +76,10 @@ def evaluate(
     Both directions are asked, and other known answers are left out. Entities whose scores tie are ranked
     in the mean over all orders (realistic), and with the right answer first or last of them.
     """
-    from ..program import Program, load_program
+    from ..program import load_program
 
     program = load_program(model)
-    parts = load_split(data, program.training_config.seed if isinstance(program, Program) else 0)
+    parts = load_split(data, program.seed)
     result = program.evaluate(parts, split.value, engine=engine.value)
     relations = program.evaluate_per_relation(parts, split.value, engine=engine.value) if per_relation else {}
     if as_json:

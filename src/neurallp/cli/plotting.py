@@ -1,4 +1,4 @@
-"""`plot curves`, `plot attention` and `plot rules`: pictures of what was learned."""
+"""`plot curves`, `attention`, `rules` and `reliability`: pictures of what was learned."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from .arguments import Model
+from .arguments import Data, Model, load_split
+from .calibrating import sample_watched
 from .printing import console
 
 plot = typer.Typer(
-    help="Pictures of a model: training curves, attention, rules.",
+    help="Pictures of a model: curves, attention, rules, reliability.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -59,6 +60,29 @@ def rules(
 
     found = load_model(model).rules(query, limit=limit)
     draw_rules([rule for rule in found if rule.kind == "chain"], out)
+    _report(out)
+
+
+@plot.command()
+def reliability(model: Model, data: Data, out: Out = Path("reliability.png")) -> None:
+    """Draw how often answers of a calibrated model are right, by what it says.
+
+    Judged on DATA's test part; where there is none on validation, each half by a calibration fitted on the
+    other.
+    """
+    from ..calibration import judge
+    from ..errors import ModelError
+    from ..plots import draw_reliability
+    from ..program import load_model
+
+    program = load_model(model)
+    if program.calibration is None:
+        raise ModelError(f"{model} says no probabilities. `neurallp calibrate {model} {data}` makes them.")
+    split = load_split(data, program.seed)
+    ((part, sample),) = sample_watched(
+        program, split, ["test"] if len(split.test) else ["valid"], quiet=False
+    ).items()
+    draw_reliability(judge(part, sample, program.calibration), out)
     _report(out)
 
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from ..calibration import Reliability
     from ..evaluation import Evaluation
     from ..language.judging import QuestionMeasures
     from ..reasoning import Answer
@@ -59,11 +60,25 @@ def measures_table(parts: dict[str, Any]) -> Table:
 
 
 def answers_table(answers: "Sequence[Answer]") -> Table:
-    """Return answers with score and rank; what the facts say already is marked."""
-    table = plain_table("answer", "", numbers=("rank", "score"))
+    """Return answers with score and rank, and probability where there is one; known facts are marked."""
+    calibrated = any(answer.probability is not None for answer in answers)
+    table = plain_table("answer", "", numbers=("rank", "score", *(("probability",) if calibrated else ())))
     for answer in answers:
         mark = "known" if answer.is_known else ""
-        table.add_row(escape(answer.entity), mark, f"{answer.rank:g}", f"{answer.score:.4g}")
+        chance = "" if answer.probability is None else f"{answer.probability:.3f}"
+        numbers = (f"{answer.rank:g}", f"{answer.score:.4g}", *((chance,) if calibrated else ()))
+        table.add_row(escape(answer.entity), mark, *numbers)
+    return table
+
+
+def reliability_table(parts: "Mapping[str, Mapping[str, Reliability]]") -> Table:
+    """Return the errors of shares and of probabilities on each part."""
+    table = plain_table("part", "taken for a probability", numbers=("ECE", "Brier", "answers", "right"))
+    for part, found in parts.items():
+        for number, (name, judged) in enumerate(found.items()):
+            counts = ("", "") if number else (f"{judged.counts.sum():,}", f"{judged.num_right:,}")
+            errors = (f"{judged.ece:.4f}", f"{judged.brier:.4f}")
+            table.add_row("" if number else part, name, *errors, *counts)
     return table
 
 

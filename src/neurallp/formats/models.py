@@ -12,6 +12,7 @@ from ..knowledge import Relations
 from ..model import ModelConfig, NeuralLP
 from ..rules import Rule
 from ..training import Epoch, Training, TrainingConfig
+from .calibrations import CALIBRATION
 from .files import AnyPath
 from .folders import (
     CHECKPOINT,
@@ -71,7 +72,7 @@ def write_model(
 def write_checkpoint(folder: AnyPath, training: Training) -> None:
     """Write all that resuming needs as one file, and beside it the best model so far.
 
-    Rules, weighed or not, and measures go: they would tell of a model that is no longer there.
+    Rules, weighed or not, measures and calibration go: they would tell of a model that is no longer there.
     """
     contents: dict[str, str | bytes] = {
         CHECKPOINT: dump_checkpoint(training, _settings(training), _origin(training)),
@@ -80,7 +81,7 @@ def write_checkpoint(folder: AnyPath, training: Training) -> None:
     }
     write_together(folder, contents)
     remove_weighed(folder)
-    for name in (RULES, METRICS):
+    for name in (RULES, METRICS, CALIBRATION):
         (Path(folder) / name).unlink(missing_ok=True)
 
 
