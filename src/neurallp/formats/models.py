@@ -36,7 +36,7 @@ from .folders import (
     write_together,
 )
 from .rules import format_rules
-from .weighed_rules import WEIGHED
+from .weighed_rules import drop_weighed
 
 FORMAT_VERSION = 1
 
@@ -54,7 +54,10 @@ def write_model(
     rules: Iterable[Rule],
     metrics: Mapping[str, Any],
 ) -> None:
-    """Write the whole folder; when a file cannot be written, the folder stays as it was."""
+    """Write the whole folder; when a file cannot be written, the folder stays as it was.
+
+    Weighed rules of an earlier model go.
+    """
     contents: dict[str, str | bytes] = {
         **_describe(model, training, history),
         WEIGHTS: dump_tensors(model.state_dict()),
@@ -62,6 +65,7 @@ def write_model(
         METRICS: to_json(metrics),
     }
     write_together(folder, contents)
+    drop_weighed(folder)
 
 
 def write_checkpoint(folder: AnyPath, training: Training) -> None:
@@ -75,7 +79,8 @@ def write_checkpoint(folder: AnyPath, training: Training) -> None:
         WEIGHTS: dump_tensors(training.best_weights),
     }
     write_together(folder, contents)
-    for name in (RULES, METRICS, WEIGHED):
+    drop_weighed(folder)
+    for name in (RULES, METRICS):
         (Path(folder) / name).unlink(missing_ok=True)
 
 

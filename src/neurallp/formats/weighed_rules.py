@@ -84,6 +84,8 @@ def _unpack(arrays: Mapping[str, Any], relations: Relations) -> WeighedRules:
     if (len(priors), len(reflexive)) != (relations.num_operators, len(relations)):
         raise ValueError("other relations than those beside it")
     queries = {}
+    if arrays["bodies"].max(initial=-1) >= relations.num_operators or arrays["weights"].shape[1:] != (3,):
+        raise ValueError("other bodies or weights than rules have")
     for query in np.unique(np.concatenate([arrays["queries"], np.flatnonzero(priors)])).tolist():
         rows = np.flatnonzero(arrays["queries"] == query)
         bodies = tuple(tuple(int(k) for k in body if k >= 0) for body in arrays["bodies"][rows])
@@ -107,6 +109,12 @@ def write_weighed(
 def add_weighed(folder: AnyPath, weighed: WeighedRules, config: WeighingConfig) -> None:
     """Put weighed rules beside the model they come from."""
     write_together(folder, _describe(weighed, config))
+
+
+def drop_weighed(folder: AnyPath) -> None:
+    """Remove weighed rules, where there are any: they would answer in the place of a model not theirs."""
+    for name in (WEIGHED, SETTINGS):
+        (Path(folder) / name).unlink(missing_ok=True)
 
 
 def _describe(weighed: WeighedRules, config: WeighingConfig) -> dict[str, str | bytes]:
