@@ -111,7 +111,11 @@ class Weighing:
         spare: list[_Bench] = []
 
         def weigh(query: int) -> _Fitted:
-            bench = spare.pop() if spare else _Bench(self)
+            # No lock is needed: popping is atomic, but asking first whether one is left is not.
+            try:
+                bench = spare.pop()
+            except IndexError:
+                bench = _Bench(self)
             fitted = bench.fit(query, bench.candidates(query))
             spare.append(bench)
             on_done(len(self.questions[query]))
