@@ -209,6 +209,25 @@ def test_given_bodies_may_be_longer_than_those_found(split):
     assert long in weighed.queries[k("uncle")].bodies
 
 
+def test_all_known_answers_of_a_question_are_right():
+    """Two uncles each: saying the one not asked for is no mistake."""
+    facts = [
+        fact
+        for i in range(4)
+        for j in range(2)
+        for fact in (
+            (f"a{i}", "uncle", f"c{i}{j}"),
+            (f"b{i}", "brother", f"c{i}{j}"),
+            (f"a{i}", "son", f"b{i}"),
+        )
+    ]
+    split = name_parts({"train": facts})
+    k = split.relations.operator_id
+    rule = (k("son"), k("brother"))
+    weighed = weigh_rules(split, replace(QUICK, num_candidates=0), {k("uncle"): [rule]}).weighed
+    assert weighed.queries[k("uncle")].confidences.tolist() == [1.0]
+
+
 def test_without_a_prior_none_is_learned(split):
     weighed = weigh_rules(split, replace(QUICK, prior=False, num_candidates=5)).weighed
     assert {each.prior for each in weighed.queries.values()} == {0.0}
