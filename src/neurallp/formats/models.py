@@ -42,8 +42,8 @@ FORMAT_VERSION = 1
 
 
 def has_model(folder: AnyPath) -> bool:
-    """Return whether a folder holds a model."""
-    return (Path(folder) / WEIGHTS).is_file()
+    """Return whether a folder holds a model, be it one that has lost a file."""
+    return any((Path(folder) / name).is_file() for name in (WEIGHTS, CONFIG))
 
 
 def write_model(
