@@ -6,6 +6,7 @@ each, and of a path of edges through the graph. All engines, algorithm 1 and eve
 
 from collections import defaultdict
 from itertools import combinations, product
+from math import exp, log
 
 
 def enumerate_rules(operator, memory):
@@ -80,3 +81,60 @@ def memory_norms(edges, operator, memory, source):
             total += confidence * sum(1 for _ in enumerate_paths(edges, source, body))
         norms.append(total if total > 0 else 1.0)
     return norms
+
+
+def without_fact(edges, source, query, answer, num_relations):
+    """Return the edges but the one from source to answer by `query`, and its inverse."""
+    inverse = (query + num_relations) % (2 * num_relations)
+    return [edge for edge in edges if edge not in {(source, query, answer), (answer, inverse, source)}]
+
+
+def without_pair(edges, source, answer):
+    """Return the edges but those between source and answer, whichever way they lead."""
+    return [edge for edge in edges if (edge[0], edge[2]) not in {(source, answer), (answer, source)}]
+
+
+def walk_evidence(edges, source, body):
+    """Return {entity: (there, back)}: how likely walks along a body arrive, and how likely they return.
+
+    Each is a sum over paths, of a product over steps of 1 / edges of the operator that leave, or arrive.
+    """
+    found = defaultdict(lambda: (0.0, 0.0))
+    for path in enumerate_paths(edges, source, body):
+        there, back = 1.0, 1.0
+        for start, k, end in zip(path, body, path[1:], strict=False):
+            there /= sum((edge[0], edge[1]) == (start, k) for edge in edges)
+            back /= sum((edge[1], edge[2]) == (k, end) for edge in edges)
+        found[path[-1]] = (found[path[-1]][0] + there, found[path[-1]][1] + back)
+    return dict(found)
+
+
+def saturate(probability):
+    """Return the evidence that a probability gives."""
+    return log(1 + 100 * probability) / log(101)
+
+
+def enumerate_bodies(edges, source, answer, max_length):
+    """Return the bodies of every path from source to answer."""
+    operators = sorted({operator for _, operator, _ in edges})
+    return {
+        body
+        for length in range(1, max_length + 1)
+        for body in product(operators, repeat=length)
+        if any(path[-1] == answer for path in enumerate_paths(edges, source, body))
+    }
+
+
+def cross_entropy(scores, answer, left_out):
+    """Return -log of the answer's share in the sum of exp(score), over all entities but those left out."""
+    candidates = [score for entity, score in enumerate(scores) if entity not in left_out]
+    return log(sum(map(exp, candidates))) - scores[answer]
+
+
+def realistic_rank(scores, answer, left_out):
+    """Return 1 + those that score better + half of those that tie; an answer that is left out comes last."""
+    others = [s for entity, s in enumerate(scores) if entity not in left_out and entity != answer]
+    if answer in left_out:
+        return 1 + len(others)
+    ties = sum(score == scores[answer] for score in others)
+    return 1 + sum(score > scores[answer] for score in others) + ties / 2

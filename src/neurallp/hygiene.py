@@ -94,7 +94,8 @@ def find_subsumed(rules: Iterable[Rule], kb: KnowledgeBase) -> dict[Rule, Rule]:
     """
     operators = Operators.of(kb)
     groups: defaultdict[str, list[tuple[Rule, Ids]]] = defaultdict(list)
-    for rule in sorted(rules, key=lambda rule: -rule.confidence):
+    concluding = (rule for rule in rules if rule.concludes)
+    for rule in sorted(concluding, key=lambda rule: -rule.confidence):
         pairs = derive(rule, kb, operators)
         if len(pairs):
             groups[rule.target].append((rule, pairs[:, 0] * len(kb.entities) + pairs[:, 1]))

@@ -1,6 +1,7 @@
 """Finding rule bodies between pairs that are known to be linked, meeting in the middle."""
 
 from collections.abc import Sequence
+from math import log2
 from time import monotonic
 
 import numpy as np
@@ -24,7 +25,8 @@ class Miner:
 
     def __init__(self, runs: Runs, num_operators: int, max_length: int) -> None:
         self.runs, self.base = runs, num_operators + 1
-        self.steps = (max_length - max_length // 2, max_length // 2)
+        length = min(max_length, int(63 / log2(self.base)))  # a body is one number of 63 bits
+        self.steps = (length - length // 2, length // 2)
         self._there, self._back = _room_for_trails(), _room_for_trails()
         num_entities = len(runs.offsets) - 1
         self._meetings = Meetings(np.full(num_entities, -1), np.empty(MOST_PATHS, np.int64))

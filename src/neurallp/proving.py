@@ -90,8 +90,8 @@ class GivenEvidence:
     ) -> None:
         self.relations, self.operators, self.engine = relations, operators, engine
         self._rules: defaultdict[int, list[Rule]] = defaultdict(list)
-        chains = (rule for rule in rules if rule.kind == "chain")
-        for rule in sorted(chains, key=lambda rule: -rule.confidence):
+        concluding = (rule for rule in rules if rule.concludes)
+        for rule in sorted(concluding, key=lambda rule: -rule.confidence):
             self._rules[relations.operator_id(rule.target)].append(rule)
         for query in list(self._rules):
             inverse = relations.inverse(query)

@@ -348,7 +348,7 @@ class Reasoner:
     def _gaps(self, source: int, query: int, answer: int) -> Iterator[Gap]:
         for rule in islice(self.evidence.rules(query), RULES_EXAMINED):
             if (
-                rule.kind == "chain"
+                rule.concludes
                 and rule.body
                 and not rule.is_vacuous
                 and not (rule.distinct_ends and source == answer)

@@ -57,6 +57,11 @@ class Rule:
         return self.kind == "chain" and self.body == (self.target,)
 
     @property
+    def concludes(self) -> bool:
+        """Whether its answers follow from it: a chain, and not evidence against them."""
+        return self.kind == "chain" and (self.weight is None or self.weight > 0)
+
+    @property
     def variables(self) -> list[str]:
         """The variables along the body: X, those between, Y."""
         return ["X", *_variable_names(len(self.body) - 1), "Y"]
@@ -294,9 +299,11 @@ def spell_out(model: NeuralLP, query: int) -> Iterator[Rule]:
 
 
 def measure(rules: Iterable[Rule], kb: KnowledgeBase) -> RuleSet:
-    """Return the rules with support and predictions counted on the facts of `kb`."""
+    """Return the rules with support and predictions counted on the facts of `kb`; a prior has neither."""
     operators = Operators.of(kb)
-    return RuleSet(_measured(rule, operators, kb.relations) for rule in rules)
+    return RuleSet(
+        _measured(rule, operators, kb.relations) if rule.kind == "chain" else rule for rule in rules
+    )
 
 
 def _measured(rule: Rule, operators: Operators, relations: Relations) -> Rule:

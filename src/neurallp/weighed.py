@@ -98,10 +98,7 @@ def select_rules(
 ) -> RuleSet:
     """Return the `limit` weightiest rules of each query among those that `wanted` keeps, measured on `kb`."""
     found = [rule for query in queries for rule in list(filter(wanted.keeps, weighed.rules(query)))[:limit]]
-    if kb is None:
-        return RuleSet(found)
-    chains = iter(measure((r for r in found if r.kind == "chain"), kb.with_relations(weighed.relations)))
-    return RuleSet(next(chains) if rule.kind == "chain" else rule for rule in found)
+    return RuleSet(found) if kb is None else measure(found, kb.with_relations(weighed.relations))
 
 
 def log_frequencies(facts: Ids, query: int, num_relations: int, num_entities: int) -> Floats:
@@ -155,7 +152,7 @@ class WeighedEvidence:
     def _gather(self, tree: Tree, query: int, sources: Ids) -> Iterator[tuple[int, Gathered]]:
         """Yield the evidence of sources, as many at a time as there is room for, and which comes first."""
         # Threads need no lock: popping and appending are atomic.
-        walker = self._spare.pop() if self._spare else self._new_walker()
+        walker = self._take_walker()
         start = 0 if len(tree.depths) else len(sources)
         while start < len(sources):
             found = walker.gather(tree, query, sources[start:])
@@ -163,8 +160,12 @@ class WeighedEvidence:
             start += len(found)
         self._spare.append(walker)
 
-    def _new_walker(self) -> EvidenceWalker:
-        return EvidenceWalker(self._runs, self.operators.num_operators, self.weighed.max_length)
+    def _take_walker(self) -> EvidenceWalker:
+        """Return a spare walker, or a new one."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return EvidenceWalker(self._runs, self.operators.num_operators, self.weighed.max_length)
 
     def _plan(self, query: int) -> tuple[Tree, Floats]:
         """Return the tree of a query's bodies and what the prior gives to each entity; kept once made."""

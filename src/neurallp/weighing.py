@@ -53,6 +53,8 @@ class WeighingConfig:
     def __post_init__(self) -> None:
         for name in ("max_length", "num_pairs", "max_questions", "batch_size"):
             require_positive(name, getattr(self, name))
+        if self.max_rules is not None:
+            require_positive("max_rules", self.max_rules)
         require_choice("hiding", self.hiding, get_args(Hiding))
         if not self.penalties:
             raise ConfigError("Weighing needs at least one penalty.")
@@ -67,7 +69,7 @@ def links_are_telling(split: Split) -> bool:
     known, asked = split.known.facts, split.valid
     pairs = np.sort(known[:, [0, 2]], axis=1) @ np.array([len(split.entities), 1])
     wanted = np.sort(asked[:, [0, 2]], axis=1) @ np.array([len(split.entities), 1])
-    return not len(asked) or bool(np.isin(wanted, pairs).mean() > 0.01)
+    return not len(asked) or bool(np.isin(wanted, pairs).any())
 
 
 Candidates = Mapping[int, Sequence[Body]]
@@ -109,7 +111,11 @@ class Weighing:
         spare: list[_Bench] = []
 
         def weigh(query: int) -> _Fitted:
-            bench = spare.pop() if spare else _Bench(self)
+            # No lock is needed: popping is atomic, but asking first whether one is left is not.
+            try:
+                bench = spare.pop()
+            except IndexError:
+                bench = _Bench(self)
             fitted = bench.fit(query, bench.candidates(query))
             spare.append(bench)
             on_done(len(self.questions[query]))

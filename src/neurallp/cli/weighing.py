@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from .arguments import Data, Json, Source, load_split
+from ..errors import ConfigError
+from .arguments import Data, Json, load_split
 from .printing import console, log, measures_table, print_json
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ class HidingName(StrEnum):
 
 
 def weigh(
-    rules: Source,
+    rules: Annotated[
+        Path, typer.Argument(metavar="RULES", help="A file of rules, a model folder, or - for none.")
+    ],
     data: Data,
     out: Annotated[Path, typer.Option(help="Where the weighed rules go.")] = Path("weighed"),
     mine: Annotated[
@@ -52,8 +55,11 @@ def weigh(
     RULES is a file of rules, or a model folder whose most confident rules are taken; - is for none but those
     that --mine finds.
     """
+    from ..formats.models import has_model
     from ..weighing import WeighingConfig
 
+    if has_model(out):
+        raise ConfigError(f"{out} holds a model, which weighed rules would not fit. Give another --out.")
     config = WeighingConfig(
         max_length=length,
         num_candidates=mine,
@@ -63,14 +69,18 @@ def weigh(
         seed=seed,
     )
     split = load_split(data, seed)
-    program = weigh_watched(split, config, _given(rules, split.relations, config), as_json)
+    given = _given(rules, split.relations, config)
+    if not (given or mine):
+        raise ConfigError(f"{rules} has no rule for the relations of {data}. Find some with --mine.")
+    program = weigh_watched(split, config, given, as_json)
     parts = [part for part in ("valid", "test") if len(getattr(split, part))]
     metrics = {part: program.evaluate(split, part).as_dict() for part in parts}  # type: ignore[arg-type]
     program.save(out, metrics)
     if as_json:
         print_json({"model": str(out), "rules": len(program.weighed), **metrics})
         return
-    console.print(measures_table(metrics))
+    if metrics:
+        console.print(measures_table(metrics))
     console.print(f"{len(program.weighed):,} weighed rules in {escape(str(out))}.", soft_wrap=True)
 
 
@@ -85,7 +95,7 @@ def _given(path: Path, relations: "Relations", config: "WeighingConfig") -> "dic
         return candidates_of(program.model, config, relations)
     if isinstance(program, RuleProgram):
         return bodies_of(program.rules, relations)
-    return bodies_of(program.rules(limit=len(program.weighed), min_confidence=0.0), relations)
+    return bodies_of(program.rules(limit=len(program.weighed) + 1, min_confidence=0.0), relations)
 
 
 def weigh_watched(

@@ -384,7 +384,10 @@ def rank_settings(
     sheet: Sheet,
     ranks: Floats,
 ) -> None:
-    """Write the realistic rank of an answer under each setting, other known answers left out."""
+    """Write the realistic rank of an answer under each setting, other known answers left out.
+
+    An answer that is the barred source comes last.
+    """
     num = _add_evidence(entries, start, end, weights, sheet)
     for entity in others:
         num = _mark(sheet, entity, num, 2)
@@ -393,15 +396,17 @@ def rank_settings(
     num = _mark(sheet, answer, num, 1)
     for s in range(weights.shape[2]):
         wanted = sheet.scores[answer, s] + prior_weights[s] * priors[answer]
+        if answer == barred:
+            wanted = -np.inf
         better, ties = 0, 0
         for entity in range(len(priors)):
-            if sheet.marks[entity] == 2:
+            if entity == answer or sheet.marks[entity] == 2:
                 continue
             score = prior_weights[s] * priors[entity] + (
                 sheet.scores[entity, s] if sheet.marks[entity] else 0.0
             )
             better += score > wanted
             ties += score == wanted
-        ranks[s] = better + (ties + 1) / 2.0
+        ranks[s] = 1 + better + ties / 2.0
     for i in range(num):
         sheet.marks[sheet.touched[i]] = 0

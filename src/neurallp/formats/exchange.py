@@ -65,14 +65,10 @@ def export_rules(
             path, json.dumps([rule.as_dict() for rule in given], indent=2, ensure_ascii=False) + "\n"
         )
     else:
-        forward = list(merge_duplicates(map(face_forward, filter(_concludes, given)), max))
+        concluding = (rule for rule in given if rule.concludes)
+        forward = list(merge_duplicates(map(face_forward, concluding), max))
         text = render_sparql(forward, prefixes) if form == "sparql" else RENDERERS[form](forward)
         atomic_write(path, text)
-
-
-def _concludes(rule: Rule) -> bool:
-    """Return whether a rule can be said in the formats of others: a chain, and not evidence against."""
-    return rule.kind == "chain" and (rule.weight is None or rule.weight > 0)
 
 
 def _require_writable(rules: Iterable[Rule]) -> None:

@@ -37,14 +37,14 @@ from .folders import (
     write_together,
 )
 from .rules import format_rules
-from .weighed_rules import remove_weighed
+from .weighed_rules import drop_weighed
 
 FORMAT_VERSION = 1
 
 
 def has_model(folder: AnyPath) -> bool:
-    """Return whether a folder holds a model."""
-    return any((Path(folder) / name).is_file() for name in (CONFIG, WEIGHTS))
+    """Return whether a folder holds a model, be it one that has lost a file."""
+    return any((Path(folder) / name).is_file() for name in (WEIGHTS, CONFIG))
 
 
 def write_model(
@@ -57,7 +57,7 @@ def write_model(
 ) -> None:
     """Write the whole folder; when a file cannot be written, the folder stays as it was.
 
-    Weighed rules of a model before go.
+    Weighed rules of an earlier model go.
     """
     contents: dict[str, str | bytes] = {
         **_describe(model, training, history),
@@ -66,7 +66,7 @@ def write_model(
         METRICS: to_json(metrics),
     }
     write_together(folder, contents)
-    remove_weighed(folder)
+    drop_weighed(folder)
 
 
 def write_checkpoint(folder: AnyPath, training: Training) -> None:
@@ -80,7 +80,7 @@ def write_checkpoint(folder: AnyPath, training: Training) -> None:
         WEIGHTS: dump_tensors(training.best_weights),
     }
     write_together(folder, contents)
-    remove_weighed(folder)
+    drop_weighed(folder)
     for name in (RULES, METRICS, CALIBRATION):
         (Path(folder) / name).unlink(missing_ok=True)
 

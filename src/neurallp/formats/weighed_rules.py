@@ -15,13 +15,9 @@ from ..weighed import WeighedQuery, WeighedRules
 from ..weighing import WeighingConfig
 from .files import AnyPath
 from .folders import (
-    CHECKPOINT,
-    CONFIG,
-    HISTORY,
     METRICS,
     RELATIONS,
     RULES,
-    WEIGHTS,
     damaged,
     dump_tensors,
     read_json,
@@ -88,6 +84,8 @@ def _unpack(arrays: Mapping[str, Any], relations: Relations) -> WeighedRules:
     if (len(priors), len(reflexive)) != (relations.num_operators, len(relations)):
         raise ValueError("other relations than those beside it")
     queries = {}
+    if arrays["bodies"].max(initial=-1) >= relations.num_operators or arrays["weights"].shape[1:] != (3,):
+        raise ValueError("other bodies or weights than rules have")
     for query in np.unique(np.concatenate([arrays["queries"], np.flatnonzero(priors)])).tolist():
         rows = np.flatnonzero(arrays["queries"] == query)
         bodies = tuple(tuple(int(k) for k in body if k >= 0) for body in arrays["bodies"][rows])
@@ -99,26 +97,24 @@ def _unpack(arrays: Mapping[str, Any], relations: Relations) -> WeighedRules:
 def write_weighed(
     folder: AnyPath, weighed: WeighedRules, config: WeighingConfig, rules: RuleSet, metrics: Mapping[str, Any]
 ) -> None:
-    """Write a folder that holds weighed rules and no model beside them; one that was there goes."""
+    """Write a folder that holds weighed rules and no model beside them."""
     contents: dict[str, str | bytes] = {
         RELATIONS: to_json(list(weighed.relations)),
         RULES: format_rules(rules),
         METRICS: to_json(metrics),
     }
     write_together(folder, contents | _describe(weighed, config))
-    for name in (CHECKPOINT, CONFIG, WEIGHTS, HISTORY):
-        (Path(folder) / name).unlink(missing_ok=True)
-
-
-def remove_weighed(folder: AnyPath) -> None:
-    """Take weighed rules away that would tell of another model."""
-    for name in (WEIGHED, SETTINGS):
-        (Path(folder) / name).unlink(missing_ok=True)
 
 
 def add_weighed(folder: AnyPath, weighed: WeighedRules, config: WeighingConfig) -> None:
     """Put weighed rules beside the model they come from."""
     write_together(folder, _describe(weighed, config))
+
+
+def drop_weighed(folder: AnyPath) -> None:
+    """Remove weighed rules, where there are any: they would answer in the place of a model not theirs."""
+    for name in (WEIGHED, SETTINGS):
+        (Path(folder) / name).unlink(missing_ok=True)
 
 
 def _describe(weighed: WeighedRules, config: WeighingConfig) -> dict[str, str | bytes]:

@@ -1,0 +1,321 @@
+import numpy as np
+import oracle
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import edges, knowledge_bases
+
+from neurallp import KnowledgeBase
+from neurallp.engine import Operators
+from neurallp.engine.evidence import EvidenceWalker, group_edges, grow_tree
+from neurallp.engine.evidence_kernels import (
+    Entries,
+    Sheet,
+    add_scores,
+    batch_gradient,
+    count_right,
+    rank_settings,
+)
+
+few = settings(max_examples=40, deadline=None)
+bodies_over = st.lists(
+    st.lists(st.integers(0, 3), min_size=1, max_size=3).map(tuple), min_size=1, max_size=5, unique=True
+)
+
+
+def walker_over(kb, max_length=3, max_entries=1000):
+    operators = Operators.of(kb)
+    return EvidenceWalker(group_edges(operators), operators.num_operators, max_length, max_entries)
+
+
+def gather_all(walker, bodies, query, sources, answers=None, **hiding):
+    """Return {(rule, entity): (there, back)} for each question, however many parts they come in."""
+    told, tree = [], grow_tree(bodies)
+    while len(told) < len(sources):
+        rest = None if answers is None else answers[len(told) :]
+        found = walker.gather(tree, query, sources[len(told) :], rest, **hiding)
+        assert len(found) > 0
+        for start, end in zip(found.starts, found.ends, strict=True):
+            columns = (column[start:end].tolist() for column in found.entries)
+            rows = list(zip(*columns, strict=True))
+            told.append({(rule, entity): (there, back) for entity, rule, there, back in rows})
+            assert len(told[-1]) == len(rows)  # an entity is told once for each rule
+    return told
+
+
+def oracle_evidence(graph, source, bodies, barred=False):
+    """Return what `gather_all` must tell of one question."""
+    return {
+        (rule, entity): tuple(map(oracle.saturate, probabilities))
+        for rule, body in enumerate(bodies)
+        for entity, probabilities in oracle.walk_evidence(graph, source, body).items()
+        if not (barred and entity == source)
+    }
+
+
+def assert_equal_evidence(told, expected):
+    assert told.keys() == expected.keys()
+    for key, pair in expected.items():
+        assert told[key] == pytest.approx(pair, rel=1e-5), key
+
+
+def questions_of(kb, query):
+    """Return sources and answers of a query's facts."""
+    own = kb.facts[kb.facts[:, 1] == query % len(kb.relations)]
+    ends = own[:, [0, 2]] if query < len(kb.relations) else own[:, [2, 0]]
+    return np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
+
+
+# Walks
+
+
+@few
+@given(kb=knowledge_bases(most_facts=12), bodies=bodies_over, barred=st.booleans(), room=st.integers(1, 40))
+def test_evidence_is_the_sum_over_paths_there_and_back(kb, bodies, barred, room):
+    sources = np.arange(len(kb.entities))
+    told = gather_all(walker_over(kb, max_entries=room), bodies, 0, sources, barred=barred)
+    for source, found in enumerate(told):
+        assert_equal_evidence(found, oracle_evidence(edges(kb), source, bodies, barred))
+
+
+@few
+@given(
+    kb=knowledge_bases(num_entities=4, most_facts=12),
+    bodies=bodies_over,
+    query=st.integers(0, 3),
+    whole_pair=st.booleans(),
+    room=st.sampled_from([1, 15, 1000]),
+)
+def test_what_is_hidden_is_gone_from_the_graph(kb, bodies, query, whole_pair, room):
+    sources, answers = questions_of(kb, query)
+    walker = walker_over(kb, max_entries=room)
+    told = gather_all(walker, bodies, query, sources, answers, whole_pair=whole_pair)
+    for source, answer, found in zip(sources.tolist(), answers.tolist(), told, strict=True):
+        graph = (
+            oracle.without_pair(edges(kb), source, answer)
+            if whole_pair
+            else oracle.without_fact(edges(kb), source, query, answer, len(kb.relations))
+        )
+        assert_equal_evidence(found, oracle_evidence(graph, source, bodies))
+
+
+def test_nothing_stays_hidden_from_the_next_question():
+    kb = KnowledgeBase.from_triples([("a", "r", "b"), ("a", "s", "b"), ("b", "r", "b")])
+    walker, bodies, source = walker_over(kb), [(0,), (1,), (0, 0)], np.array([0])
+    before = gather_all(walker, bodies, 0, source)
+    hiding = gather_all(walker, bodies, 0, source, np.array([1]), whole_pair=True)
+    assert hiding == [{}]
+    assert gather_all(walker, bodies, 0, source) == before
+
+
+def test_an_entity_without_facts_has_no_evidence():
+    facts = np.array([[0, 0, 1]])
+    operators = Operators.of_facts(facts, num_entities=4, num_relations=1)
+    walker = EvidenceWalker(group_edges(operators), 2, 2)
+    told = gather_all(walker, [(0,), (0, 1), (1, 0)], 0, np.arange(4))
+    assert told == [{(0, 1): (1, 1), (1, 0): (1, 1)}, {(2, 1): (1, 1)}, {}, {}]
+
+
+def test_without_bodies_there_is_no_evidence():
+    kb = KnowledgeBase.from_triples([("a", "r", "b")])
+    assert gather_all(walker_over(kb), [], 0, np.array([0, 1])) == [{}, {}]
+    assert len(walker_over(kb).gather(grow_tree([(0,)]), 0, np.zeros(0, dtype=np.int64))) == 0
+
+
+@given(bodies=bodies_over)
+def test_a_tree_holds_every_body_once_and_every_beginning_once(bodies):
+    tree = grow_tree(bodies)
+    path, told, seen = [], {}, []
+    for depth, operator, rule in zip(*tree, strict=True):
+        path[depth - 1 :] = [int(operator)]
+        seen.append(tuple(path))
+        if rule >= 0:
+            told[int(rule)] = tuple(path)
+    assert told == dict(enumerate(bodies))
+    assert len(set(seen)) == len(seen) == len({body[:n] for body in bodies for n in range(1, len(body) + 1)})
+
+
+def test_certain_evidence_is_1_and_impossible_evidence_is_0():
+    assert oracle.saturate(1) == 1
+    kb = KnowledgeBase.from_triples([("a", "r", "b"), ("a", "r", "c"), ("d", "r", "c")])
+    [told] = gather_all(walker_over(kb), [(0,)], 0, np.array([0]))
+    half = pytest.approx(oracle.saturate(0.5), rel=1e-6)
+    assert told == {(0, 1): (half, 1), (0, 2): (half, half)}
+
+
+# Losses and ranks
+
+NUM_ENTITIES, NUM_RULES, NUM_SETTINGS = 7, 3, 2
+
+
+class Lesson:
+    """Random evidence, weights and questions, some entities being known answers and some sources barred."""
+
+    def __init__(self, seed, barred):
+        rng = self.rng = np.random.default_rng(seed)
+        self.num_questions, self.barred = 4, barred
+        rows = [
+            (entity, rule)
+            for _ in range(self.num_questions)
+            for rule in range(NUM_RULES)
+            for entity in np.flatnonzero(rng.random(NUM_ENTITIES) < 0.4)
+        ]
+        bounds = np.sort(rng.integers(0, len(rows) + 1, self.num_questions - 1))
+        self.starts, self.ends = np.array([0, *bounds]), np.array([*bounds, len(rows)])
+        columns = np.array(rows, dtype=np.int32).reshape(-1, 2).T
+        values = rng.random((2, len(rows))).astype(np.float32)
+        self.entries = Entries(*np.ascontiguousarray(columns), *values)
+        self.answers = rng.integers(0, NUM_ENTITIES, self.num_questions)
+        self.sources = (self.answers + rng.integers(1, NUM_ENTITIES, self.num_questions)) % NUM_ENTITIES
+        others = [np.flatnonzero(rng.random(NUM_ENTITIES) < 0.3) for _ in self.answers]
+        self.others = [o[o != a] for o, a in zip(others, self.answers, strict=True)]
+        self.weights = rng.normal(size=(NUM_RULES, 3, NUM_SETTINGS))
+        self.prior_weights = rng.normal(size=NUM_SETTINGS)
+        self.frequencies = rng.integers(0, 4, NUM_ENTITIES)
+        self.frequencies[self.answers] += 1  # its own fact
+        self.priors = np.log1p(self.frequencies)
+        self.sheet = Sheet(
+            np.full((NUM_ENTITIES, NUM_SETTINGS), np.nan),
+            np.zeros(NUM_ENTITIES, np.int32),
+            np.zeros(NUM_ENTITIES, np.int8),
+        )
+
+    @property
+    def listed_others(self):
+        return np.cumsum([0, *map(len, self.others)]), np.concatenate(self.others)
+
+    def left_out(self, question):
+        return {*self.others[question].tolist(), *([int(self.sources[question])] if self.barred else [])}
+
+    def scores(self, question, setting, priors):
+        """Return the score of every entity, added up entry by entry."""
+        scores = (self.prior_weights[setting] * priors).tolist()
+        for i in range(self.starts[question], self.ends[question]):
+            entity, rule, there, back = (column[i].item() for column in self.entries)
+            scores[entity] += float(np.dot(self.weights[rule, :, setting], [1.0, there, back]))
+        return scores
+
+    def loss(self, batch):
+        """Return the oracle's mean loss, summed over settings; an answer's own fact does not count."""
+        total = 0.0
+        for question in batch:
+            priors, answer = self.priors.copy(), int(self.answers[question])
+            priors[answer] = np.log1p(self.frequencies[answer] - 1)
+            for setting in range(NUM_SETTINGS):
+                scores = self.scores(question, setting, priors)
+                total += oracle.cross_entropy(scores, answer, self.left_out(question))
+        return total / len(batch)
+
+    def gradient(self, batch):
+        slopes, prior_slopes = np.full_like(self.weights, np.nan), np.full(NUM_SETTINGS, np.nan)
+        loss = batch_gradient(
+            self.entries,
+            self.starts,
+            self.ends,
+            batch,
+            self.sources,
+            self.answers,
+            *self.listed_others,
+            self.barred,
+            self.weights,
+            self.prior_weights,
+            self.priors,
+            self.sheet,
+            slopes,
+            prior_slopes,
+        )
+        assert not self.sheet.marks.any()
+        return loss, slopes, prior_slopes
+
+
+def finite_differences(loss, values, size=1e-5):
+    slopes = np.zeros_like(values)
+    for place in np.ndindex(values.shape):
+        kept, ends = values[place], []
+        for step in (-size, size):
+            values[place] = kept + step
+            ends.append(loss())
+        values[place] = kept
+        slopes[place] = (ends[1] - ends[0]) / (2 * size)
+    return slopes
+
+
+@pytest.mark.parametrize("barred", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_gradient_is_that_of_the_cross_entropy_over_all_candidates(seed, barred):
+    lesson, batch = Lesson(seed, barred), np.array([2, 0, 3])
+    loss, slopes, prior_slopes = lesson.gradient(batch)
+    assert loss == pytest.approx(lesson.loss(batch), rel=1e-9)
+    expected = finite_differences(lambda: lesson.loss(batch), lesson.weights)
+    np.testing.assert_allclose(slopes, expected, atol=1e-7)
+    expected = finite_differences(lambda: lesson.loss(batch), lesson.prior_weights)
+    np.testing.assert_allclose(prior_slopes, expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("barred", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_ranks_under_each_setting_are_realistic(seed, barred):
+    lesson = Lesson(seed, barred)
+    lesson.weights = np.round(lesson.weights)  # for ties
+    lesson.entries.forward[:], lesson.entries.backward[:], lesson.priors = 1, 0, np.zeros(NUM_ENTITIES)
+    if barred:
+        lesson.sources[0] = lesson.answers[0]  # asked for what is no candidate, which comes last
+    for question in range(lesson.num_questions):
+        ranks = np.zeros(NUM_SETTINGS)
+        answer = int(lesson.answers[question])
+        rank_settings(
+            lesson.entries,
+            lesson.starts[question],
+            lesson.ends[question],
+            answer,
+            lesson.others[question],
+            lesson.sources[question] if barred else -1,
+            lesson.weights,
+            lesson.prior_weights,
+            lesson.priors,
+            lesson.sheet,
+            ranks,
+        )
+        expected = [
+            oracle.realistic_rank(
+                lesson.scores(question, setting, lesson.priors), answer, lesson.left_out(question)
+            )
+            for setting in range(NUM_SETTINGS)
+        ]
+        assert ranks.tolist() == expected
+        assert not lesson.sheet.marks.any()
+
+
+def test_a_rule_s_share_of_right_answers_counts_all_that_are_known():
+    lesson = Lesson(0, barred=False)
+    counts = np.zeros((NUM_RULES, 2), dtype=np.int64)
+    count_right(
+        lesson.entries,
+        lesson.starts,
+        lesson.ends,
+        lesson.answers,
+        *lesson.listed_others,
+        lesson.sheet.marks,
+        counts,
+    )
+    right = [
+        (rule, entity in {*lesson.others[question], lesson.answers[question]})
+        for question in range(lesson.num_questions)
+        for entity, rule in zip(
+            lesson.entries.entities[lesson.starts[question] : lesson.ends[question]],
+            lesson.entries.rules[lesson.starts[question] : lesson.ends[question]],
+            strict=True,
+        )
+    ]
+    expected = [
+        [sum(r == rule for r, _ in right), sum(r == rule and ok for r, ok in right)] for rule in range(3)
+    ]
+    assert counts.tolist() == expected
+    assert not lesson.sheet.marks.any()
+
+
+def test_scores_are_added_to_what_a_row_holds():
+    lesson = Lesson(1, barred=False)
+    row = lesson.prior_weights[0] * lesson.priors
+    add_scores(lesson.entries, lesson.starts[1], lesson.ends[1], lesson.weights[:, :, 0].copy(), row)
+    np.testing.assert_allclose(row, lesson.scores(1, 0, lesson.priors), rtol=1e-12)

@@ -1,0 +1,185 @@
+import io
+import json
+import os
+import shutil
+import signal
+from contextlib import redirect_stdout
+from dataclasses import replace
+
+import pytest
+from typer.main import get_command
+
+from neurallp import KnowledgeBase, Rule, load_model
+from neurallp.cli import app
+from neurallp.datasets.family import family_triples
+from neurallp.formats import write_triples
+from neurallp.formats.exchange import export_rules
+from neurallp.formats.rules import read_rules, write_rules
+from neurallp.mining import Miner
+from neurallp.program import Program, WeighedProgram
+from neurallp.rules import measure
+
+FEW = ("--epochs", 1, "--learning-rate", 0.01)
+RULES = [Rule("uncle", ("father", "brother"), 0.9), Rule("uncle", ("mother", "brother"), 0.8)]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "family.tsv"
+    write_triples(path, family_triples(num_people=40, num_generations=3))
+    return path
+
+
+@pytest.fixture
+def rules(tmp_path):
+    write_rules(tmp_path / "rules.tsv", RULES)
+    return tmp_path / "rules.tsv"
+
+
+def as_json(run, *arguments):
+    code, out, err = run(*arguments, "--json")
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def bodies(folder, query):
+    weighed = load_model(folder).weighed
+    weighed = weighed.weighed if isinstance(weighed, WeighedProgram) else weighed
+    each = weighed.queries[weighed.relations.operator_id(query)]
+    return {tuple(map(weighed.relations.operator_name, body)) for body in each.bodies}
+
+
+# weigh
+
+
+def test_the_rules_of_a_file_are_weighed_both_ways(run, data, rules, tmp_path):
+    found = as_json(run, "weigh", rules, data, "--out", tmp_path / "out")
+    assert (found["model"], found["rules"]) == (str(tmp_path / "out"), 4)
+    assert set(found) == {"model", "rules", "valid", "test"}
+    assert bodies(tmp_path / "out", "uncle") == {rule.body for rule in RULES}
+    assert bodies(tmp_path / "out", "~uncle") == {("~brother", "~father"), ("~brother", "~mother")}
+    assert json.loads((tmp_path / "out" / "metrics.json").read_text())["test"] == found["test"]
+
+
+def test_more_rules_are_found_where_wanted_and_no_more_kept(run, data, rules, tmp_path):
+    more = as_json(run, "weigh", rules, data, "--out", tmp_path / "more", "--mine", 20, "--length", 2)
+    least = as_json(
+        run, "weigh", "-", data, "--out", tmp_path / "least", "--mine", 20, "--length", 2, "--max-rules", 1
+    )
+    assert more["rules"] > 100
+    assert least["rules"] == len(read_rules(tmp_path / "least" / "rules.tsv").targets)
+    assert more["test"]["mrr"] > least["test"]["mrr"]
+
+
+def test_weigh_says_how_good_the_rules_are_and_where_they_went(run, data, rules, tmp_path):
+    code, out, err = run("weigh", rules, data, "--out", tmp_path / "out", "--no-prior")
+    assert (code, err) == (0, "")
+    assert "realistic" in out
+    assert f"4 weighed rules in {tmp_path / 'out'}." in out.replace("\n", "")
+    assert not any(each.prior for each in load_model(tmp_path / "out").weighed.queries.values())
+
+
+def test_without_parts_to_judge_weigh_prints_no_table(run, data, rules, tmp_path):
+    (tmp_path / "split").mkdir()
+    shutil.copy(data, tmp_path / "split" / "train.tsv")
+    code, out, _ = run("weigh", rules, tmp_path / "split", "--out", tmp_path / "out")
+    assert (code, out.replace("\n", "")) == (0, f"4 weighed rules in {tmp_path / 'out'}.")
+
+
+def test_there_must_be_something_to_weigh(refuse, data, tmp_path):
+    write_rules(tmp_path / "other.tsv", [Rule("bigger", ("smaller",), 0.9)])
+    for path in ("-", tmp_path / "other.tsv"):
+        message = refuse("weigh", path, data, "--out", tmp_path / "out")
+        assert "--mine" in message
+    assert not (tmp_path / "out").exists()
+
+
+# learn
+
+
+@pytest.fixture(scope="module")
+def learned(data, tmp_path_factory):
+    """Model folders that the command made: by default, and as published."""
+    made = {}
+    for name, options in {"default": (), "paper": ("--preset", "paper"), "bare": ("--no-weigh",)}.items():
+        made[name] = tmp_path_factory.mktemp(name) / "model"
+        arguments = ["learn", data, "--out", made[name], "--json", *FEW, *options]
+        with redirect_stdout(io.StringIO()):
+            get_command(app).main(list(map(str, arguments)), standalone_mode=False)
+    return made
+
+
+def test_learn_weighs_but_not_as_published_nor_where_it_is_told_not_to(learned):
+    weighed = {name: load_model(folder).weighed is not None for name, folder in learned.items()}
+    assert weighed == {"default": True, "paper": False, "bare": False}
+    assert not (learned["paper"] / "weighed.safetensors").exists()
+
+
+def test_weighed_models_rank_better(learned):
+    found = {name: json.loads((folder / "metrics.json").read_text()) for name, folder in learned.items()}
+    assert found["default"]["test"]["mrr"] > found["bare"]["test"]["mrr"] + 0.1
+
+
+def test_a_model_s_most_confident_rules_can_be_weighed(run, data, learned, tmp_path):
+    found = as_json(run, "weigh", learned["bare"], data, "--out", tmp_path / "out")
+    assert isinstance(load_model(tmp_path / "out"), WeighedProgram)
+    again = as_json(run, "weigh", tmp_path / "out", data, "--out", tmp_path / "again")
+    assert again == {**found, "model": str(tmp_path / "again")}
+
+
+def test_a_model_is_not_written_over_by_weighed_rules(refuse, data, learned):
+    assert "Give another --out" in refuse("weigh", learned["bare"], data, "--out", learned["bare"])
+    assert isinstance(load_model(learned["bare"]), Program)
+
+
+def test_a_model_saved_over_a_weighed_one_answers_itself(learned, tmp_path):
+    folder = shutil.copytree(learned["default"], tmp_path / "model")
+    load_model(learned["bare"]).save(folder)
+    assert load_model(folder).weighed is None
+    assert {path.name for path in folder.iterdir()} == {path.name for path in learned["bare"].iterdir()}
+
+
+@pytest.mark.parametrize("form", ["anyburl", "prolog"])
+def test_what_is_exported_concludes(run, data, learned, tmp_path, form):
+    saved = [rule for rule in read_rules(learned["default"] / "rules.tsv") if rule.weight > 0]
+    against, *kept = saved
+    prior = Rule("uncle", ("uncle",), 0.0, weight=2.0, kind="prior")
+    write_rules(tmp_path / "rules.tsv", [replace(against, weight=-1.0), prior, *kept])
+    expected, found = tmp_path / "expected", tmp_path / "found"
+    export_rules(expected, measure(kept, KnowledgeBase.from_triples(family_triples(40, 3))), form)
+    options = "--format", form, "--out", found, "--min-confidence", 0, "--data", data
+    code, _, err = run("export", tmp_path / "rules.tsv", *options)
+    assert (code, err) == (0, "")
+    assert found.read_text() == expected.read_text()
+
+
+def test_a_weighed_model_is_asked_and_proves_by_the_same_commands(run, learned, data):
+    head, relation, tail = next(triple for triple in family_triples(40, 3) if triple[1] == "uncle")
+    answers = as_json(run, "ask", learned["default"], data, "--relation", relation, "--head", head)
+    score = {answer["entity"]: answer["score"] for answer in answers}[tail]
+    proof = as_json(run, "explain", learned["default"], data, head, relation, tail, "-k", 1000)
+    assert sum(part["amount"] for part in proof["parts"]) == pytest.approx(score)
+    code, out, _ = run("rules", learned["default"], "--query", "uncle")
+    assert code == 0
+    assert "uncle(X, Y) <= " in out
+
+
+def test_ctrl_c_while_weighing_keeps_the_model(run, data, tmp_path, monkeypatch):
+    interrupted = []
+
+    class Interrupting(Miner):
+        def mine(self, *arguments):
+            if not interrupted:
+                interrupted.append(True)
+                os.kill(os.getpid(), signal.SIGINT)
+            return super().mine(*arguments)
+
+    monkeypatch.setattr("neurallp.weighing.Miner", Interrupting)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        code, _, _ = run("learn", data, "--out", tmp_path, *FEW)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (code, bool(interrupted)) == (0, True)
+    assert load_model(tmp_path).weighed is None
+    assert (tmp_path / "rules.tsv").exists()
