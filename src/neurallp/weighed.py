@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +116,7 @@ class WeighedEvidence:
         self.weighed, self.kb, self.operators = weighed, kb, operators
         self._spare: list[EvidenceWalker] = []
         self._kept: dict[int, tuple[Tree, Floats]] = {}
+        self._degrees: dict[tuple[int, int], int] = {}
 
     @cached_property
     def _runs(self) -> Runs:
@@ -225,5 +227,10 @@ class WeighedEvidence:
 
     def _probability(self, body: Body, path: Path) -> float:
         """Return how likely a random walk along a body takes a path."""
-        degrees = [len(follow(self.operators, np.array([z]), k)) for z, k in zip(path, body, strict=False)]
-        return float(1 / np.prod(degrees))
+        return 1 / prod(self._degree(entity, k) for entity, k in zip(path, body, strict=False))
+
+    def _degree(self, entity: int, k: int) -> int:
+        """Return how many edges of one operator leave an entity; kept, as paths share entities."""
+        if (entity, k) not in self._degrees:
+            self._degrees[entity, k] = len(follow(self.operators, np.array([entity]), k))
+        return self._degrees[entity, k]
