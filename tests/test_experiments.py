@@ -137,7 +137,8 @@ def test_processes_find_what_one_finds(trace, tmp_path):
 
 
 STOPPED = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # as at a terminal, also where Ctrl-C is ignored
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from test_experiments import Cell, Experiment, Plan, jobs_of, loiter, run
