@@ -109,6 +109,35 @@ def walk_evidence(edges, source, body):
     return dict(found)
 
 
+def clue_evidence(edges, source, query, kind, operator, answer=None):
+    """Return {entity: (largest, noisy-or)} of a rule that is no chain; all but the source are looked at.
+
+    Of those that have the same D by the operator, how many have the answer, or are answers of the source.
+    """
+    if kind == "unary":
+        return {answer: (0.0, 0.0)} if any(edge[:2] == (source, operator) for edge in edges) else {}
+    having = defaultdict(set)
+    for entity, k, anchor in edges:
+        if k == operator and anchor != source:
+            having[anchor].add(entity)
+    found = {}
+    for entity in {edge[0] for edge in edges} - {source}:
+        own = source if kind == "anchored" else entity
+        doubt, largest = 1.0, 0.0
+        for group in having.values():
+            if own in group:
+                others = group - {source, entity} if kind == "mirrored" else group - {source}
+                asked = {
+                    (other, query, entity) if kind == "anchored" else (source, query, other)
+                    for other in others
+                }
+                confidence = len(asked & set(edges)) / (len(others) + 5)
+                doubt, largest = doubt * (1 - confidence), max(largest, confidence)
+        if largest:
+            found[entity] = (largest, 1 - doubt)
+    return found
+
+
 def saturate(probability):
     """Return the evidence that a probability gives."""
     return log(1 + 100 * probability) / log(101)

@@ -7,19 +7,24 @@ from samples import edges, knowledge_bases
 
 from neurallp import KnowledgeBase
 from neurallp.engine import Operators
-from neurallp.engine.evidence import EvidenceWalker, group_edges, grow_tree
-from neurallp.engine.evidence_kernels import (
-    Entries,
-    Sheet,
-    add_scores,
-    batch_gradient,
-    count_right,
-    rank_settings,
-)
+from neurallp.engine.evidence import Clue, EvidenceWalker, group_edges, grow_tree, list_clues
+from neurallp.engine.evidence_kernels import Entries
+from neurallp.engine.weighing_kernels import Sheet, add_scores, batch_gradient, count_right, rank_settings
+from neurallp.knowledge import Vocabulary
 
 few = settings(max_examples=40, deadline=None)
 bodies_over = st.lists(
     st.lists(st.integers(0, 3), min_size=1, max_size=3).map(tuple), min_size=1, max_size=5, unique=True
+)
+NAMES = Vocabulary(f"e{i}" for i in range(5))
+clues_over = st.lists(
+    st.one_of(
+        st.builds(Clue, st.just("unary"), st.integers(0, 3), st.sampled_from(NAMES)),
+        st.builds(Clue, st.sampled_from(["anchored", "mirrored"]), st.integers(0, 3)),
+    ),
+    min_size=1,
+    max_size=6,
+    unique=True,
 )
 
 
@@ -28,12 +33,13 @@ def walker_over(kb, max_length=3, max_entries=1000):
     return EvidenceWalker(group_edges(operators), operators.num_operators, max_length, max_entries)
 
 
-def gather_all(walker, bodies, query, sources, answers=None, **hiding):
+def gather_all(walker, bodies, query, sources, answers=None, clues=(), entities=NAMES, **hiding):
     """Return {(rule, entity): (there, back)} for each question, however many parts they come in."""
     told, tree = [], grow_tree(bodies)
+    listed = list_clues(clues, len(bodies), len(walker.scratch.hidden), entities)
     while len(told) < len(sources):
         rest = None if answers is None else answers[len(told) :]
-        found = walker.gather(tree, query, sources[len(told) :], rest, **hiding)
+        found = walker.gather(tree, listed, query, sources[len(told) :], rest, **hiding)
         assert len(found) > 0
         for start, end in zip(found.starts, found.ends, strict=True):
             columns = (column[start:end].tolist() for column in found.entries)
@@ -50,6 +56,18 @@ def oracle_evidence(graph, source, bodies, barred=False):
         for rule, body in enumerate(bodies)
         for entity, probabilities in oracle.walk_evidence(graph, source, body).items()
         if not (barred and entity == source)
+    }
+
+
+def oracle_clues(kb, graph, source, query, clues, barred=False):
+    """Return what `gather_all` must tell of one question by clues alone."""
+    return {
+        (rule, entity): tuple(map(oracle.saturate, shares))
+        for rule, (kind, operator, answer) in enumerate(clues)
+        for entity, shares in oracle.clue_evidence(
+            graph, source, query, kind, operator, kb.entities.find(answer)
+        ).items()
+        if entity >= 0 and not (barred and entity == source)
     }
 
 
@@ -99,6 +117,42 @@ def test_what_is_hidden_is_gone_from_the_graph(kb, bodies, query, whole_pair, ro
         assert_equal_evidence(found, oracle_evidence(graph, source, bodies))
 
 
+@few
+@given(
+    kb=knowledge_bases(most_facts=14),
+    clues=clues_over,
+    query=st.integers(0, 3),
+    barred=st.booleans(),
+    room=st.integers(1, 40),
+)
+def test_clues_count_what_others_have(kb, clues, query, barred, room):
+    sources = np.arange(len(kb.entities))
+    asked = (), query, sources, None, clues, kb.entities
+    told = gather_all(walker_over(kb, max_entries=room), *asked, barred=barred)
+    for source, found in enumerate(told):
+        assert_equal_evidence(found, oracle_clues(kb, edges(kb), source, query, clues, barred))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    kb=knowledge_bases(num_entities=4, most_facts=14),
+    clues=clues_over,
+    query=st.integers(0, 3),
+    whole_pair=st.booleans(),
+)
+def test_what_is_hidden_is_gone_for_clues_too(kb, clues, query, whole_pair):
+    sources, answers = questions_of(kb, query)
+    asked = (), query, sources, answers, clues, kb.entities
+    told = gather_all(walker_over(kb), *asked, whole_pair=whole_pair)
+    for source, answer, found in zip(sources.tolist(), answers.tolist(), told, strict=True):
+        graph = (
+            oracle.without_pair(edges(kb), source, answer)
+            if whole_pair
+            else oracle.without_fact(edges(kb), source, query, answer, len(kb.relations))
+        )
+        assert_equal_evidence(found, oracle_clues(kb, graph, source, query, clues))
+
+
 def test_nothing_stays_hidden_from_the_next_question():
     kb = KnowledgeBase.from_triples([("a", "r", "b"), ("a", "s", "b"), ("b", "r", "b")])
     walker, bodies, source = walker_over(kb), [(0,), (1,), (0, 0)], np.array([0])
@@ -119,7 +173,9 @@ def test_an_entity_without_facts_has_no_evidence():
 def test_without_bodies_there_is_no_evidence():
     kb = KnowledgeBase.from_triples([("a", "r", "b")])
     assert gather_all(walker_over(kb), [], 0, np.array([0, 1])) == [{}, {}]
-    assert len(walker_over(kb).gather(grow_tree([(0,)]), 0, np.zeros(0, dtype=np.int64))) == 0
+    nobody = np.zeros(0, dtype=np.int64)
+    assert gather_all(walker_over(kb), [(0,)], 0, nobody) == []
+    assert len(walker_over(kb).gather(grow_tree([(0,)]), list_clues((), 1, 2, NAMES), 0, nobody)) == 0
 
 
 @given(bodies=bodies_over)

@@ -56,7 +56,7 @@ def test_every_rule_is_one_line_and_every_field_of_it_is_json(path):
     header, *lines = path.read_text().splitlines()
     assert header.split("\t") == [*COLUMNS, "rule"]
     assert [json.loads(field) for field in lines[0].split("\t")] == [
-        *[0.5, 1.0, 3, 4, True, [], None, "chain", "uncle", ["father", "brother"]],
+        *[0.5, 1.0, 3, 4, True, [], None, "chain", "uncle", ["father", "brother"], None],
         "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y",
     ]
     assert len(lines) == 2

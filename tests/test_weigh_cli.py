@@ -72,7 +72,7 @@ def test_more_rules_are_found_where_wanted_and_no_more_kept(run, data, rules, tm
 
 
 def test_weigh_says_how_good_the_rules_are_and_where_they_went(run, data, rules, tmp_path):
-    code, out, err = run("weigh", rules, data, "--out", tmp_path / "out", "--no-prior")
+    code, out, err = run("weigh", rules, data, "--out", tmp_path / "out", "--kinds", "chain")
     assert (code, err) == (0, "")
     assert "realistic" in out
     assert f"4 weighed rules in {tmp_path / 'out'}." in out.replace("\n", "")

@@ -40,9 +40,9 @@ def program(split):
 def arrays_of(weighed):
     """Return all that weighed rules hold, to be compared bit for bit."""
     return weighed.reflexive.tobytes(), {
-        query: (each.bodies, each.weights.tobytes(), each.confidences.tobytes(), each.prior)
+        query: (each.bodies, each.clues, each.weights.tobytes(), each.confidences.tobytes(), each.prior)
         for query, each in weighed.queries.items()
-        if each.bodies or each.prior
+        if len(each) or each.prior
     }
 
 
@@ -229,7 +229,7 @@ def test_all_known_answers_of_a_question_are_right():
 
 
 def test_without_a_prior_none_is_learned(split):
-    weighed = weigh_rules(split, replace(QUICK, prior=False, num_candidates=5)).weighed
+    weighed = weigh_rules(split, replace(QUICK, kinds=("chain",), num_candidates=5)).weighed
     assert {each.prior for each in weighed.queries.values()} == {0.0}
 
 
@@ -254,7 +254,9 @@ def fitted(reciprocal_ranks, num_bodies=1):
     """Return weights that tell by their value under which of three penalties they were learned."""
     weights = np.tile(np.array([1.0, 2.0, 3.0]), (num_bodies, 3, 1))
     ranks = np.array(reciprocal_ranks, dtype=float).reshape(-1, 3)
-    return _Fitted(((0,),) * num_bodies, weights, np.array([10.0, 20.0, 30.0]), np.ones(num_bodies), ranks)
+    return _Fitted(
+        ((0,),) * num_bodies, (), weights, np.array([10.0, 20.0, 30.0]), np.ones(num_bodies), ranks
+    )
 
 
 def test_a_penalty_is_chosen_on_validation_by_a_query_that_has_enough_and_else_in_common():

@@ -1,4 +1,4 @@
-"""Finding rule bodies between pairs that are known to be linked, meeting in the middle."""
+"""Finding candidates: bodies that link known pairs, meeting in the middle, and answers of like sources."""
 
 from collections.abc import Sequence
 from math import log2
@@ -18,6 +18,9 @@ MOST_PATHS = 1 << 20
 #: Pairs between which a body must be found to count, where there are many pairs to look at.
 LEAST_PAIRS = 2
 MANY_PAIRS = 30
+
+#: Known answers of which a unary rule must tell to count.
+LEAST_SUPPORT = 3
 
 
 class Miner:
@@ -80,3 +83,24 @@ def _best(found: Sequence[tuple[Ids, NDArray[np.float64]]], limit: int) -> list[
     )
     order = np.argsort(-worth, kind="stable")[:limit]
     return [int(code) for code in codes[order[worth[order] >= 0]]]
+
+
+def find_unary(runs: Runs, pairs: Questions, whole_pair: bool, limit: int) -> list[tuple[int, int]]:
+    """Return (operator, answer) such that sources with the operator have the answer, the most telling first.
+
+    How telling is how often they do x the logarithm of how much more often than by chance.
+    """
+    first, num = runs.offsets[pairs.sources], np.diff(runs.offsets)[pairs.sources]
+    rows = np.repeat(np.arange(len(pairs)), num)
+    of_row = np.repeat(first - np.cumsum(num) + num, num) + np.arange(num.sum())
+    operators, answers = runs.operators[of_row].astype(np.int64), pairs.answers[rows]
+    alone = (np.diff(runs.starts)[of_row] == 1) & (runs.targets[runs.starts[of_row]] == answers)
+    seen = ~(alone & (whole_pair | (operators == pairs.queries[rows])))  # else it is what is asked
+    operators, answers = operators[seen], answers[seen]
+    num_entities = len(runs.offsets) - 1
+    keys, support = np.unique(operators * num_entities + answers, return_counts=True)
+    of_operator, of_answer = np.bincount(operators), np.bincount(pairs.answers)
+    expected = of_operator[keys // num_entities] * of_answer[keys % num_entities] / max(len(pairs), 1)
+    worth = np.where(support >= LEAST_SUPPORT, support * np.log(support / expected), 0.0)
+    order = np.argsort(-worth, kind="stable")[:limit]
+    return [divmod(int(key), num_entities) for key in keys[order[worth[order] > 0]]]

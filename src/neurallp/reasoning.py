@@ -91,9 +91,8 @@ class Proof:
 
     def svg(self) -> str:
         """Return a drawing of the paths, the largest part on top."""
-        # A prior's path does not begin at the source.
-        chains = [part for part in self.parts if part.rule.kind == "chain"]
-        links = [(part.rule.body, part.path, f"{part.amount:.3g}") for part in chains]
+        led = [part for part in self.parts if part.rule.leads]
+        links = [(part.rule.body, part.path, f"{part.amount:.3g}") for part in led]
         return draw_paths(str(self.answer), self.answer.source, self.answer.entity, links)
 
     def as_dict(self) -> dict[str, object]:

@@ -21,8 +21,10 @@ MOST_EXAMINED = 10_000
 Floats = NDArray[np.float64]
 Body = tuple[int, ...]
 
-#: A chain leads from the source to the answer; a prior says that who is often an answer is one again.
-Kind = Literal["chain", "prior"]
+#: A chain leads from the source to the answer; a prior says that who is often an answer is one again. A unary
+#: rule gives one answer to all sources that have an operator. An anchored one has a chain that leads through
+#: what others share with the source, a mirrored one through what they share with the answer.
+Kind = Literal["chain", "prior", "unary", "anchored", "mirrored"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Rule:
     apart: tuple[tuple[int, int], ...] = ()  # further places along the path that differ; (0, 1): X != A
     weight: float | None = None  # what it adds to a score at most, where rules are weighed
     kind: Kind = "chain"
+    answer: str | None = None  # the only one that a unary rule gives
 
     @property
     def measured_confidence(self) -> float | None:
@@ -60,6 +63,11 @@ class Rule:
     def concludes(self) -> bool:
         """Whether its answers follow from it: a chain, and not evidence against them."""
         return self.kind == "chain" and (self.weight is None or self.weight > 0)
+
+    @property
+    def leads(self) -> bool:
+        """Whether its path leads from the source to the answer; a prior begins, a unary one ends elsewhere."""
+        return self.kind not in ("prior", "unary")
 
     @property
     def variables(self) -> list[str]:
@@ -93,6 +101,8 @@ class Rule:
     def __str__(self) -> str:
         if self.kind == "prior":
             return f"{atom(self.target, 'X', 'Y')} <= {atom(self.target, 'A', 'Y')}"
+        if self.kind == "unary":
+            return f"{atom(self.target, 'X', str(self.answer))} <= {atom(self.body[0], 'X', 'A')}"
         links = zip(self.body, self.variables, self.variables[1:], strict=False)
         atoms = [atom(*link) for link in links] or ["X = Y"]
         atoms += [f"{one} != {other}" for one, other in self.unequal_variables]
@@ -301,9 +311,27 @@ def spell_out(model: NeuralLP, query: int) -> Iterator[Rule]:
 def measure(rules: Iterable[Rule], kb: KnowledgeBase) -> RuleSet:
     """Return the rules with support and predictions counted on the facts of `kb`; a prior has neither."""
     operators = Operators.of(kb)
-    return RuleSet(
-        _measured(rule, operators, kb.relations) if rule.kind == "chain" else rule for rule in rules
-    )
+
+    def measured(rule: Rule) -> Rule:
+        if rule.kind == "prior":
+            return rule
+        if rule.kind == "unary":
+            return _measured_unary(rule, operators, kb)
+        return _measured(rule, operators, kb.relations)
+
+    return RuleSet(map(measured, rules))
+
+
+def _measured_unary(rule: Rule, operators: Operators, kb: KnowledgeBase) -> Rule:
+    """Return a unary rule with how many sources have its operator, and how many of them its answer."""
+    name = kb.relations.operator_id
+    answer = kb.entities.find(str(rule.answer))
+    predicted = np.unique(operators.sources[operators.operators == name(rule.body[0])])
+    if answer < 0 or rule.distinct_ends:
+        predicted = predicted[(predicted != answer) & (answer >= 0)]
+    right = (operators.operators == name(rule.target)) & (operators.targets == answer)
+    support = int(np.isin(predicted, operators.sources[right]).sum())
+    return replace(rule, support=support, num_predictions=len(predicted))
 
 
 def _measured(rule: Rule, operators: Operators, relations: Relations) -> Rule:

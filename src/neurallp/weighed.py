@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .engine import Operators, Scores
-from .engine.evidence import Body, EvidenceWalker, Gathered, group_edges, grow_tree
-from .engine.evidence_kernels import Runs, Tree, add_scores
+from .engine.clue_kernels import SMOOTHING, Clues
+from .engine.evidence import Body, Clue, EvidenceWalker, Gathered, group_edges, grow_tree, list_clues
+from .engine.evidence_kernels import Runs, Tree
 from .engine.operators import num_cores
+from .engine.weighing_kernels import add_scores
 from .knowledge import Ids, KnowledgeBase, Relations
 from .proving import Path, find_paths, follow
 from .rules import Rule, RuleFilter, RuleSet, measure
@@ -30,6 +32,7 @@ CHUNK = 64
 class WeighedQuery:
     """The rules of one query with their weights, (rule, 3): for firing, for the walk there, and back.
 
+    Chains come first, then clues; those have the largest share over all D and the noisy-or for walks.
     A rule's confidence is the share of right answers in what it said on the questions learned from.
     """
 
@@ -37,6 +40,10 @@ class WeighedQuery:
     weights: Floats
     confidences: Floats
     prior: float = 0.0  # of log(1 + how often an entity is an answer)
+    clues: tuple[Clue, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.bodies) + len(self.clues)
 
     @property
     def totals(self) -> Floats:
@@ -47,14 +54,14 @@ class WeighedQuery:
 
 @dataclass(frozen=True, eq=False)
 class WeighedRules:
-    """Rules that never mention entities, with weights: they hold on any facts of their relations."""
+    """Rules with weights, which hold on any facts of their relations: only unary ones mention an entity."""
 
     relations: Relations
     reflexive: Flags  # (relation,) whether the facts have an entity in relation to itself
     queries: Mapping[int, WeighedQuery]
 
     def __len__(self) -> int:
-        return sum(len(query.bodies) for query in self.queries.values())
+        return sum(map(len, self.queries.values()))
 
     def excludes_source(self, query: int) -> bool:
         """Return whether the source is no candidate answer, as no fact of the relation is reflexive."""
@@ -70,23 +77,38 @@ class WeighedRules:
         weighed = self.queries.get(query)
         if weighed is None:
             return
-        rules = [self.chain_rule(query, weighed, number) for number in range(len(weighed.bodies))]
+        rules = [self.rule(query, weighed, number) for number in range(len(weighed))]
         if weighed.prior:
             rules.append(self.prior_rule(query, weighed.prior))
         largest = max((abs(rule.weight or 0.0) for rule in rules), default=1.0) or 1.0
         for rule in sorted(rules, key=lambda rule: -abs(rule.weight or 0.0)):
             yield replace(rule, normalized_confidence=abs(rule.weight or 0.0) / largest)
 
-    def chain_rule(self, query: int, weighed: WeighedQuery, number: int) -> Rule:
-        """Return a rule that leads from the source to the answer."""
-        name = self.relations.operator_name
-        return Rule(
-            name(query),
-            tuple(map(name, weighed.bodies[number])),
-            confidence=float(weighed.confidences[number]),
-            distinct_ends=self.excludes_source(query),
-            weight=float(weighed.totals[number]),
+    def rule(self, query: int, weighed: WeighedQuery, number: int) -> Rule:
+        """Return a rule by its number: a chain, or a clue."""
+        num = len(weighed.bodies)
+        rule = (
+            self._chain(query, weighed.bodies[number])
+            if number < num
+            else self._clue(query, weighed.clues[number - num])
         )
+        worth = float(weighed.totals[number]), float(weighed.confidences[number])
+        return replace(rule, weight=worth[0], confidence=worth[1])
+
+    def _chain(self, query: int, body: Body) -> Rule:
+        name = self.relations.operator_name
+        body_names = tuple(map(name, body))
+        return Rule(name(query), body_names, 0.0, distinct_ends=self.excludes_source(query))
+
+    def _clue(self, query: int, clue: Clue) -> Rule:
+        """Return a clue as a rule; one that is anchored never comes back to the source."""
+        if clue.kind == "unary":
+            return replace(self._chain(query, (clue.operator,)), kind="unary", answer=clue.answer)
+        there_and_back = clue.operator, self.relations.inverse(clue.operator)
+        anchored = clue.kind == "anchored"
+        rule = self._chain(query, (*there_and_back, query) if anchored else (query, *there_and_back))
+        apart = ((0, 1), (0, 2), *(() if anchored else ((1, 3),)))
+        return replace(rule, kind=clue.kind, apart=apart, distinct_ends=True)
 
     def prior_rule(self, query: int, weight: float) -> Rule:
         """Return the rule that says: who is often an answer is one again."""
@@ -115,7 +137,7 @@ class WeighedEvidence:
     def __init__(self, weighed: WeighedRules, kb: KnowledgeBase, operators: Operators) -> None:
         self.weighed, self.kb, self.operators = weighed, kb, operators
         self._spare: list[EvidenceWalker] = []
-        self._kept: dict[int, tuple[Tree, Floats]] = {}
+        self._kept: dict[int, tuple[Tree, Clues, Floats]] = {}
         self._degrees: dict[tuple[int, int], int] = {}
 
     @cached_property
@@ -142,22 +164,21 @@ class WeighedEvidence:
         return Scores.stacked(parts)[np.argsort(order)]
 
     def _score(self, sources: Ids, query: int) -> Scores:
-        tree, priors = self._plan(query)
-        rows = np.repeat(priors[None], len(sources), axis=0)
-        for start, found in self._gather(tree, query, sources):
+        rows = np.repeat(self._plan(query)[2][None], len(sources), axis=0)
+        for start, found in self._gather(query, sources):
             for row, first, end in zip(rows[start:], found.starts, found.ends, strict=False):
                 add_scores(found.entries, first, end, self.weighed.queries[query].weights, row)
         if self.weighed.excludes_source(query):
             rows[np.arange(len(sources)), sources] = -np.inf
         return Scores.of_dense(rows)
 
-    def _gather(self, tree: Tree, query: int, sources: Ids) -> Iterator[tuple[int, Gathered]]:
+    def _gather(self, query: int, sources: Ids) -> Iterator[tuple[int, Gathered]]:
         """Yield the evidence of sources, as many at a time as there is room for, and which comes first."""
         # Threads need no lock: popping and appending are atomic.
-        walker = self._take_walker()
-        start = 0 if len(tree.depths) else len(sources)
+        walker, (tree, clues, _) = self._take_walker(), self._plan(query)
+        start = 0 if len(self.weighed.queries.get(query, ())) else len(sources)
         while start < len(sources):
-            found = walker.gather(tree, query, sources[start:])
+            found = walker.gather(tree, clues, query, sources[start:])
             yield start, found
             start += len(found)
         self._spare.append(walker)
@@ -169,13 +190,15 @@ class WeighedEvidence:
         except IndexError:
             return EvidenceWalker(self._runs, self.operators.num_operators, self.weighed.max_length)
 
-    def _plan(self, query: int) -> tuple[Tree, Floats]:
-        """Return the tree of a query's bodies and what the prior gives to each entity; kept once made."""
+    def _plan(self, query: int) -> tuple[Tree, Clues, Floats]:
+        """Return a query's bodies, its clues, and what the prior gives to each entity; kept once made."""
         if query not in self._kept:
             weighed = self.weighed.queries.get(query, WeighedQuery((), np.zeros((0, 3)), np.zeros(0)))
             shape = len(self.weighed.relations), self.operators.num_entities
             priors = weighed.prior * log_frequencies(self.kb.facts, query, *shape)
-            self._kept[query] = grow_tree(weighed.bodies), priors
+            bodies, num_operators = weighed.bodies, self.operators.num_operators
+            clues = list_clues(weighed.clues, len(bodies), num_operators, self.kb.entities)
+            self._kept[query] = grow_tree(bodies), clues, priors
         return self._kept[query]
 
     def parts(self, source: int, query: int, answer: int) -> Iterator[tuple[Rule, Path, float]]:
@@ -199,13 +222,13 @@ class WeighedEvidence:
 
     def _amounts(self, source: int, query: int, answer: int) -> Iterator[tuple[Rule, float]]:
         """Yield what each rule says of one answer, and the prior."""
-        tree, priors = self._plan(query)
+        priors = self._plan(query)[2]
         weighed = self.weighed.queries.get(query)
         if weighed is None:
             return
         if priors[answer]:
             yield self.weighed.prior_rule(query, weighed.prior), float(priors[answer])
-        for _, found in self._gather(tree, query, np.array([source])):
+        for _, found in self._gather(query, np.array([source])):
             own = np.flatnonzero(found.entries.entities[: found.ends[0]] == answer)
             rules = found.entries.rules[own]
             evidence = np.stack(
@@ -213,7 +236,7 @@ class WeighedEvidence:
             )
             amounts = (weighed.weights[rules] * evidence).sum(axis=1)
             for rule, amount in zip(rules.tolist(), amounts.tolist(), strict=True):
-                yield self.weighed.chain_rule(query, weighed, rule), amount
+                yield self.weighed.rule(query, weighed, rule), amount
 
     def _shares(self, rule: Rule, source: int, query: int, answer: int) -> list[tuple[Path, float]]:
         """Return the paths of a rule to an answer, each with its share of all walks that arrive."""
@@ -221,9 +244,18 @@ class WeighedEvidence:
             inverse = self.weighed.relations.inverse(query)
             return [((int(follow(self.operators, np.array([answer]), inverse)[0]), answer), 1.0)]
         body = tuple(map(self.weighed.relations.operator_id, rule.body))
-        paths = list(find_paths(self.operators, body, source, answer))
-        walks = np.array([self._probability(body, path) for path in paths])
+        if rule.kind == "unary":
+            return [((source, int(follow(self.operators, np.array([source]), body[0])[0])), 1.0)]
+        paths = list(filter(rule.admits, find_paths(self.operators, body, source, answer)))
+        walks = np.array([self._likeliness(rule, body, path) for path in paths])
         return list(zip(paths, (walks / walks.sum()).tolist(), strict=True))
+
+    def _likeliness(self, rule: Rule, body: Body, path: Path) -> float:
+        """Return what a path counts for beside its rule's others: the less, the more have its D."""
+        if rule.kind == "chain":
+            return self._probability(body, path)
+        place = 1 if rule.kind == "anchored" else 2
+        return 1 / (self._degree(path[place], body[place]) - 1 + SMOOTHING)
 
     def _probability(self, body: Body, path: Path) -> float:
         """Return how likely a random walk along a body takes a path."""

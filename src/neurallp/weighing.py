@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .engine import Operators
-from .engine.evidence import Body, EvidenceWalker, Gathered, group_edges, grow_tree
-from .engine.evidence_kernels import Sheet, batch_gradient, count_right, rank_settings
+from .engine.evidence import Body, Clue, EvidenceWalker, Gathered, group_edges, grow_tree, list_clues
 from .engine.operators import num_cores
+from .engine.weighing_kernels import Sheet, batch_gradient, count_right, rank_settings
 from .errors import ConfigError, DataError, require_choice, require_positive
 from .knowledge import Ids, KnownAnswers, Questions, Split, ask_both_ways
-from .mining import Miner
+from .mining import Miner, find_unary
+from .rules import Kind
 from .weighed import WeighedQuery, WeighedRules, log_frequencies
 
 Floats = NDArray[np.float64]
@@ -43,7 +44,9 @@ class WeighingConfig:
     mining_seconds: float = 300.0  # for all queries together
     max_questions: int = 4000  # learned from
     hiding: Hiding = "auto"  # what a question may not see: its own fact, or all that link its pair
-    prior: bool = True
+    kinds: tuple[Kind, ...] = ("chain", "prior")
+    num_unary: int = 200
+    num_anchored: int = 20  # and as many mirrored ones
     penalties: tuple[float, ...] = (2e-4, 3e-3, 5e-2)  # on squared weights; chosen on validation
     batch_size: int = 32
     learning_rate: float = 0.03
@@ -56,6 +59,8 @@ class WeighingConfig:
         if self.max_rules is not None:
             require_positive("max_rules", self.max_rules)
         require_choice("hiding", self.hiding, get_args(Hiding))
+        for kind in self.kinds:
+            require_choice("kinds", kind, get_args(Kind))
         if not self.penalties:
             raise ConfigError("Weighing needs at least one penalty.")
 
@@ -116,7 +121,7 @@ class Weighing:
                 bench = spare.pop()
             except IndexError:
                 bench = _Bench(self)
-            fitted = bench.fit(query, bench.candidates(query))
+            fitted = bench.fit(query, *bench.candidates(query))
             spare.append(bench)
             on_done(len(self.questions[query]))
             return fitted
@@ -135,6 +140,7 @@ class _Fitted:
     """Weights of one query under every penalty, and the reciprocal ranks of validation under each."""
 
     bodies: tuple[Body, ...]
+    clues: tuple[Clue, ...]
     weights: Floats  # (rule, 3, penalty)
     priors: Floats  # (penalty,)
     confidences: Floats  # (rule,)
@@ -150,7 +156,8 @@ def choose_penalties(fitted: Mapping[int, "_Fitted"]) -> dict[int, WeighedQuery]
         own = len(each.reciprocal_ranks) >= ENOUGH_TO_CHOOSE
         s = _best_setting(each.reciprocal_ranks) if own else common
         weights = each.weights[:, :, s].copy()
-        chosen[query] = WeighedQuery(each.bodies, weights, each.confidences, float(each.priors[s]))
+        prior = float(each.priors[s])
+        chosen[query] = WeighedQuery(each.bodies, weights, each.confidences, prior, each.clues)
     return chosen
 
 
@@ -178,7 +185,17 @@ class _Bench:
             np.zeros(operators.num_entities, np.int8),
         )
 
-    def candidates(self, query: int) -> list[Body]:
+    def candidates(self, query: int) -> tuple[list[Body], list[Clue]]:
+        """Return the rules to be weighed for a query, of all kinds that are wanted."""
+        kinds = self.config.kinds
+        bodies = self._bodies(query) if "chain" in kinds else []
+        clues = self._unary(query) if "unary" in kinds else []
+        shared: tuple[Literal["anchored", "mirrored"], ...] = "anchored", "mirrored"
+        return bodies, clues + [
+            clue for kind in shared if kind in kinds for clue in self._shared(query, kind)
+        ]
+
+    def _bodies(self, query: int) -> list[Body]:
         """Return the bodies given for a query and those found between its pairs, without repetition."""
         pairs = self._sample(query, self.config.num_pairs if self.config.num_candidates else 0)
         mined = self.miner.mine(
@@ -187,42 +204,63 @@ class _Bench:
         found = dict.fromkeys([*self.weighing.given.get(query, ()), *mined])
         return [body for body in found if body and body != (query,)]
 
+    def _unary(self, query: int) -> list[Clue]:
+        weighing, entities = self.weighing, self.weighing.kb.entities
+        found = find_unary(
+            weighing.runs, weighing.questions[query], weighing.whole_pair, self.config.num_unary
+        )
+        return [Clue("unary", operator, entities[answer]) for operator, answer in found]
+
+    def _shared(self, query: int, kind: Literal["anchored", "mirrored"]) -> list[Clue]:
+        """Return the clues by the operators that say known answers most often, and most of them right."""
+        every = tuple(Clue(kind, k) for k in range(self.weighing.operators.num_operators))
+        said, right = _Fit(self, query, (), every).count(self._sample(query, self.config.num_pairs)).T
+        worth = right**2 / np.maximum(said, 1)
+        order = np.argsort(-worth, kind="stable")[: self.config.num_anchored]
+        return [every[k] for k in order[worth[order] > 0]]
+
     def _sample(self, query: int, num: int) -> Questions:
         questions = self.weighing.questions[query]
         order = np.random.default_rng((self.config.seed, query)).permutation(len(questions))
         return questions[order[:num]]
 
-    def fit(self, query: int, bodies: Sequence[Body]) -> "_Fitted":
+    def fit(self, query: int, bodies: Sequence[Body], clues: Sequence[Clue]) -> "_Fitted":
         """Return the weights of a query's rules; where they are too many, of those that matter most."""
-        fit = _Fit(self, query, tuple(bodies))
+        fit = _Fit(self, query, tuple(bodies), tuple(clues))
         fit.learn(self._sample(query, self.config.max_questions))
-        most = self.config.max_rules
-        if most is None or len(bodies) <= most:
+        most, num = self.config.max_rules, len(bodies)
+        if most is None or num + len(clues) <= most:
             return fit.judged()
         kept = np.sort(np.argsort(-fit.importance, kind="stable")[:most])
-        return self.fit(query, [bodies[rule] for rule in kept])
+        return self.fit(
+            query,
+            [bodies[rule] for rule in kept[kept < num]],
+            [clues[rule - num] for rule in kept[kept >= num]],
+        )
 
 
 class _Fit:
     """The weights of one query on their way: Adam on batches, under all penalties at once."""
 
-    def __init__(self, bench: _Bench, query: int, bodies: tuple[Body, ...]) -> None:
-        self.bench, self.query, self.bodies = bench, query, bodies
+    def __init__(self, bench: _Bench, query: int, bodies: tuple[Body, ...], clues: tuple[Clue, ...]) -> None:
+        self.bench, self.query, self.bodies, self.clues = bench, query, bodies, clues
         weighing, settings = bench.weighing, len(bench.config.penalties)
+        operators = weighing.operators
+        self.num_rules = len(bodies) + len(clues)
         self.tree = grow_tree(bodies)
+        self.listed = list_clues(clues, len(bodies), operators.num_operators, weighing.kb.entities)
         self.barred = not weighing.kb.reflexive_relations[query % weighing.num_relations]
-        self.priors = (
-            log_frequencies(weighing.kb.facts, query, weighing.num_relations, weighing.operators.num_entities)
-            * bench.config.prior
-        )
-        size = 3 * len(bodies) + 1  # the last is the prior's
+        self.priors = log_frequencies(
+            weighing.kb.facts, query, weighing.num_relations, operators.num_entities
+        ) * ("prior" in bench.config.kinds)
+        size = 3 * self.num_rules + 1  # the last is the prior's
         self.values = np.zeros((size, settings))
         self.slopes = np.zeros((size, settings))
         self.first, self.second, self.num_steps = np.zeros_like(self.values), np.zeros_like(self.values), 0
-        self.counts = np.zeros((len(bodies), 2), dtype=np.int64)  # fired, right
+        self.counts = np.zeros((self.num_rules, 2), dtype=np.int64)  # fired, right
 
     def _weights(self, of: Floats) -> Floats:
-        return of[:-1].reshape(len(self.bodies), 3, len(self.bench.config.penalties))
+        return of[:-1].reshape(self.num_rules, 3, len(self.bench.config.penalties))
 
     def learn(self, questions: Questions) -> None:
         """Fit the weights, as many questions at a time as there is room for."""
@@ -235,14 +273,25 @@ class _Fit:
             evidence = self._gather(questions, questions.answers, weighing.whole_pair)
             now, questions = questions[: len(evidence)], questions[len(evidence) :]
             others = _others(weighing.known, now)
-            marks = self.bench.sheet.marks
-            count_right(
-                evidence.entries, evidence.starts, evidence.ends, now.answers, *others, marks, self.counts
-            )
+            self._count(evidence, now, others)
             for _ in range(num_passes):
                 order = rng.permutation(len(now))
                 for start in range(0, len(now), config.batch_size):
                     self._step(evidence, now, others, order[start : start + config.batch_size], total)
+
+    def count(self, questions: Questions) -> Ids:
+        """Return how many answers each rule says, and how many of them are right."""
+        while len(questions):
+            evidence = self._gather(questions, questions.answers, self.bench.weighing.whole_pair)
+            now, questions = questions[: len(evidence)], questions[len(evidence) :]
+            self._count(evidence, now, _others(self.bench.weighing.known, now))
+        return self.counts
+
+    def _count(self, evidence: Gathered, now: Questions, others: tuple[Ids, Ids]) -> None:
+        marks = self.bench.sheet.marks
+        count_right(
+            evidence.entries, evidence.starts, evidence.ends, now.answers, *others, marks, self.counts
+        )
 
     @property
     def importance(self) -> Floats:
@@ -251,8 +300,9 @@ class _Fit:
         return importance
 
     def _gather(self, questions: Questions, hidden: Ids | None, whole_pair: bool = False) -> Gathered:
+        asked = self.query, questions.sources, hidden
         return self.bench.walker.gather(
-            self.tree, self.query, questions.sources, hidden, whole_pair=whole_pair, barred=self.barred
+            self.tree, self.listed, *asked, whole_pair=whole_pair, barred=self.barred
         )
 
     def _step(
@@ -299,6 +349,7 @@ class _Fit:
             questions = questions[len(evidence) :]
         return _Fitted(
             self.bodies,
+            self.clues,
             self._weights(self.values),
             self.values[-1],
             self.counts[:, 1] / np.maximum(self.counts[:, 0], 1),

@@ -1,6 +1,6 @@
 """`learn`: training with progress, checkpoints and a summary."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from .arguments import Data, Device, Engine, EngineName, Json, Preset, Resume, choose_device, load_split
 from .printing import console, log, measures_table, print_json, say
+from .weighing import Kinds, parse_kinds, weigh_watched
 
 if TYPE_CHECKING:
     from ..knowledge import Split
@@ -102,6 +103,7 @@ def learn(
     max_rules: Annotated[
         int | None, typer.Option(min=1, show_default="all", help="Weighed rules kept for each query.")
     ] = None,
+    kinds: Kinds = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what time and memory it would take, and stop.")
     ] = False,
@@ -124,6 +126,7 @@ def learn(
         "memory_keys": memory_keys,
         "seed": seed,
     }
+    weighing = {"max_rules": max_rules, **parse_kinds(kinds)}
     configs = _configure(preset.value, given, out if resume else None)
     split = load_split(data, configs[1].seed)
     if not as_json:
@@ -131,7 +134,7 @@ def learn(
     training = _prepare(split, configs, engine.value, choose_device(device), as_json, dry_run)
     program = _learn(training, out, resume, as_json)
     if preset is not Preset.paper if weigh is None else weigh:
-        _weigh(program, split, max_rules, as_json)
+        _weigh(program, split, weighing, as_json)
     metrics = _judge(program, split, engine.value)
     program.save(out, metrics)
     _report(program, out, metrics, as_json)
@@ -193,12 +196,11 @@ def _learn(training: "Training", out: Path, resume: bool, quiet: bool) -> "Progr
     return finish(training)
 
 
-def _weigh(program: "Program", split: "Split", max_rules: int | None, quiet: bool) -> None:
+def _weigh(program: "Program", split: "Split", settings: Mapping[str, Any], quiet: bool) -> None:
     """Weigh what was learned; Ctrl-C leaves the model as it is."""
     from ..program import candidates_of, weighing_config
-    from .weighing import weigh_watched
 
-    config = weighing_config(program, max_rules=max_rules)
+    config = weighing_config(program, **settings)
     given = candidates_of(program.model, config)
     try:
         program.weighed = weigh_watched(split, config, given, quiet)

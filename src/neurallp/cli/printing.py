@@ -109,12 +109,14 @@ def rules_table(rules: "Sequence[Rule]") -> Table:
     weighed = any(rule.weight is not None for rule in rules)
     names = ("weight" if weighed else "confidence", "share", *(("support", "measured") if counted else ()))
     table = plain_table(numbers=names)
-    table.add_column("rule")
+    of_kinds = any(rule.kind != "chain" for rule in rules)
+    for name in ("kind", "rule") if of_kinds else ("rule",):
+        table.add_column(name)
     for rule in rules:
         worth = rule.confidence if rule.weight is None else rule.weight
         numbers = [f"{worth:.3f}", f"{rule.normalized_confidence:.2f}"]
         counts = [_counted(rule), _measured(rule)] if counted else []
-        table.add_row(*numbers, *counts, escape(str(rule)))
+        table.add_row(*numbers, *counts, *([rule.kind] if of_kinds else []), escape(str(rule)))
     return table
 
 

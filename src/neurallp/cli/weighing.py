@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from ..errors import ConfigError
+from ..errors import ConfigError, require_choice
 from .arguments import Data, Json, load_split
 from .printing import console, log, measures_table, print_json
 
@@ -17,6 +17,36 @@ if TYPE_CHECKING:
     from ..knowledge import Relations, Split
     from ..program import WeighedProgram
     from ..weighing import WeighingConfig
+
+
+class KindName(StrEnum):
+    """How a rule comes to its answers."""
+
+    chain = "chain"
+    prior = "prior"
+    unary = "unary"
+    anchored = "anchored"
+    mirrored = "mirrored"
+
+
+Kinds = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KIND,…",
+        show_default="chain,prior",
+        help=f"Kinds of rules to weigh, of {', '.join(KindName)}.",
+    ),
+]
+
+
+def parse_kinds(kinds: str | None) -> dict[str, Any]:
+    """Return the setting that a list of kinds stands for: none, where none is given."""
+    if kinds is None:
+        return {}
+    chosen = tuple(kind.strip() for kind in kinds.split(","))
+    for kind in chosen:
+        require_choice("kinds", kind, tuple(KindName))
+    return {"kinds": chosen}
 
 
 class HidingName(StrEnum):
@@ -40,9 +70,7 @@ def weigh(
     max_rules: Annotated[
         int | None, typer.Option(min=1, show_default="all", help="Rules kept for each query.")
     ] = None,
-    prior: Annotated[
-        bool, typer.Option("--prior/--no-prior", help="Prefer answers that are answers often.")
-    ] = True,
+    kinds: Kinds = None,
     hiding: Annotated[
         HidingName,
         typer.Option(help="What a question may not see: its own fact, or all that link its pair."),
@@ -64,13 +92,13 @@ def weigh(
         max_length=length,
         num_candidates=mine,
         max_rules=max_rules,
-        prior=prior,
+        **parse_kinds(kinds),
         hiding=hiding.value,
         seed=seed,
     )
     split = load_split(data, seed)
     given = _given(rules, split.relations, config)
-    if not (given or mine):
+    if not (given or mine or {*config.kinds} - {"chain", "prior"}):
         raise ConfigError(f"{rules} has no rule for the relations of {data}. Find some with --mine.")
     program = weigh_watched(split, config, given, as_json)
     parts = [part for part in ("valid", "test") if len(getattr(split, part))]

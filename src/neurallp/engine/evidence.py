@@ -1,16 +1,21 @@
-"""What chain rules say of every entity: which fire, and how likely a walk along them is, there and back."""
+"""What rules say of every entity: which fire, and how much for.
+
+A chain tells how likely a walk along it is, there and back. A clue is a rule that is none.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from ..knowledge import Ids
-from .evidence_kernels import Entries, Runs, Scratch, Tree, gather
+from ..knowledge import Ids, Vocabulary
+from .clue_kernels import Clues, gather
+from .evidence_kernels import Entries, Runs, Scratch, Tree
 from .operators import Operators
 
 Body = tuple[int, ...]
+ClueKind = Literal["unary", "anchored", "mirrored"]
 
 #: Entries held at first, 16 bytes each; one question that needs more makes room for itself.
 MOST_ENTRIES = 1 << 25
@@ -32,6 +37,36 @@ def _list_nodes(node: dict[int, Any], depth: int) -> Iterator[tuple[int, int, in
     for k in sorted(k for k in node if k >= 0):
         yield depth, k, node[k].get(-1, -1)
         yield from _list_nodes(node[k], depth + 1)
+
+
+class Clue(NamedTuple):
+    """A rule for query r that looks at one operator b, and at no more of a path.
+
+    unary: r(X, answer) where X has any b. anchored: r(X, Y) where b(X, D), as far as others that have this D
+    have this answer; told are the largest share of them over all D, and the noisy-or. mirrored: r(X, Y)
+    where b(Y, D), as far as others that have this D are answers of X.
+    """
+
+    kind: ClueKind
+    operator: int
+    answer: str = ""  # of a unary rule
+
+
+def list_clues(clues: Sequence[Clue], first: int, num_operators: int, entities: Vocabulary) -> Clues:
+    """Return clues as the kernels have them, numbered from `first` on, but those of answers unknown."""
+    known = [
+        (clue.kind, clue.operator, number, entities.find(clue.answer))
+        for number, clue in enumerate(clues, first)
+        if clue.kind != "unary" or clue.answer in entities
+    ]
+    rows = {
+        kind: np.array([row[1:] for row in known if row[0] == kind], dtype=np.int32).reshape(-1, 3)
+        for kind in get_args(ClueKind)
+    }
+    unary = rows["unary"][np.argsort(rows["unary"][:, 0], kind="stable")]
+    offsets = np.searchsorted(unary[:, 0], np.arange(num_operators + 1)).astype(np.int32)
+    columns = unary[:, 2], unary[:, 1], rows["anchored"][:, :2], rows["mirrored"][:, :2]
+    return Clues(offsets, *map(np.ascontiguousarray, columns))
 
 
 def group_edges(operators: Operators) -> Runs:
@@ -87,11 +122,15 @@ class EvidenceWalker:
             np.zeros(max_length + 1, np.int64),
             np.full(num_entities, -1, np.int32),
             np.zeros(num_operators, np.bool_),
+            np.zeros(num_entities, np.int32),
+            np.empty(num_entities, np.int32),
+            np.zeros(num_entities, np.int8),
         )
 
     def gather(
         self,
         tree: Tree,
+        clues: Clues,
         query: int,
         sources: Ids,
         answers: Ids | None = None,
@@ -106,10 +145,9 @@ class EvidenceWalker:
         """
         hidden = np.full(len(sources), -1) if answers is None else answers
         ends = np.zeros(len(sources), dtype=np.int64)
+        asked = sources, query, hidden, whole_pair, barred
         while True:
-            done = gather(
-                self.runs, tree, self.scratch, sources, query, hidden, whole_pair, barred, self.entries, ends
-            )
+            done = gather(self.runs, tree, clues, self.scratch, *asked, self.entries, ends)
             if done or not len(sources):
                 return Gathered(self.entries, ends[:done])
             self.entries = _room_for(2 * len(self.entries.entities))

@@ -75,11 +75,11 @@ def require_folder(folder: AnyPath, command: str) -> None:
         raise ModelError(f"There is no model folder {folder}. `{command} --out {folder}` makes one.")
 
 
-def require_version(folder: AnyPath, config: Mapping[str, Any], version: int) -> None:
-    """Raise unless a folder is of the format that is read here."""
-    if (found := config.get("format_version")) != version:
+def require_version(folder: AnyPath, config: Mapping[str, Any], *versions: int) -> None:
+    """Raise unless a folder is of a format that is read here."""
+    if (found := config.get("format_version")) not in versions:
         raise ModelError(
-            f"{folder} has format version {found!r}; this neurallp reads {version}. "
+            f"{folder} has format version {found!r}; this neurallp reads {' and '.join(map(str, versions))}. "
             "Use the version that wrote it, or learn again."
         )
 

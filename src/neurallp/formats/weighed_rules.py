@@ -1,16 +1,21 @@
-"""Weighed rules as a file of arrays: every weight to the last digit."""
+"""Weighed rules as a file of arrays: every weight to the last digit.
 
-from collections.abc import Mapping
+One row for each rule, a clue's body being the operator it looks at. The answers that unary rules mention
+are named beside the settings. In version 1 all rules are chains, and `prior` says whether there is one.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
 
+from ..engine.evidence import Body, Clue
 from ..errors import ConfigError
 from ..knowledge import Relations
-from ..rules import RuleSet
+from ..rules import Kind, RuleSet
 from ..weighed import WeighedQuery, WeighedRules
 from ..weighing import WeighingConfig
 from .files import AnyPath
@@ -29,7 +34,8 @@ from .folders import (
 )
 from .rules import format_rules
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+KINDS = get_args(Kind)
 
 WEIGHED = "weighed.safetensors"
 SETTINGS = "weighing.json"
@@ -42,26 +48,38 @@ def has_weighed(folder: AnyPath) -> bool:
 
 def _dump(weighed: WeighedRules) -> bytes:
     """Return the content of the file."""
-    queries = [query for query, each in weighed.queries.items() for _ in each.bodies]
-    bodies = [body for each in weighed.queries.values() for body in each.bodies]
-    padded = np.full((len(bodies), weighed.max_length), -1)
-    for row, body in zip(padded, bodies, strict=True):
-        row[: len(body)] = body
+    rows = [(query, *row) for query, each in weighed.queries.items() for row in _rows(each)]
+    names = _answers(weighed)
+    padded = np.full((len(rows), weighed.max_length), -1)
+    for place, (_, _, body, _) in zip(padded, rows, strict=True):
+        place[: len(body)] = body
     priors = np.zeros(weighed.relations.num_operators)
     for query, each in weighed.queries.items():
         priors[query] = each.prior
-    weights = [np.zeros((0, 3)), *(each.weights for each in weighed.queries.values())]
+    every = weighed.queries.values()
     arrays = {
-        "queries": np.array(queries, dtype=np.int64),
+        "queries": np.array([query for query, *_ in rows], dtype=np.int64),
+        "kinds": np.array([KINDS.index(kind) for _, kind, *_ in rows], dtype=np.int64),
         "bodies": padded,
-        "weights": np.concatenate(weights),
-        "confidences": np.concatenate(
-            [np.zeros(0), *(each.confidences for each in weighed.queries.values())]
-        ),
+        "answers": np.array([names.get(answer, -1) for *_, answer in rows], dtype=np.int64),
+        "weights": np.concatenate([np.zeros((0, 3)), *(each.weights for each in every)]),
+        "confidences": np.concatenate([np.zeros(0), *(each.confidences for each in every)]),
         "priors": priors,
         "reflexive": weighed.reflexive,
     }
     return dump_tensors({name: torch.from_numpy(array) for name, array in arrays.items()})
+
+
+def _rows(weighed: WeighedQuery) -> list[tuple[Kind, Body, str]]:
+    """Return the kind, body and answer of each rule of a query."""
+    chains: list[tuple[Kind, Body, str]] = [("chain", body, "") for body in weighed.bodies]
+    return [*chains, *((clue.kind, (clue.operator,), clue.answer) for clue in weighed.clues)]
+
+
+def _answers(weighed: WeighedRules) -> dict[str, int]:
+    """Return the number of each entity that a rule mentions, in order of appearance."""
+    clues = (clue for each in weighed.queries.values() for clue in each.clues if clue.kind == "unary")
+    return {name: number for number, name in enumerate(dict.fromkeys(clue.answer for clue in clues))}
 
 
 def read_weighed(folder: AnyPath) -> tuple[WeighedRules, WeighingConfig]:
@@ -69,29 +87,46 @@ def read_weighed(folder: AnyPath) -> tuple[WeighedRules, WeighingConfig]:
     path = Path(folder) / WEIGHED
     arrays = {name: tensor.numpy() for name, tensor in read_tensors(path).items()}
     settings = read_json(Path(folder) / SETTINGS, dict)
-    require_version(folder, settings, FORMAT_VERSION)
+    require_version(folder, settings, 1, FORMAT_VERSION)
     try:
-        config = WeighingConfig(
-            **{**settings["weighing"], "penalties": tuple(settings["weighing"]["penalties"])}
-        )
-        return _unpack(arrays, read_relations(folder)), config
+        config = _config(settings["weighing"])
+        return _unpack(arrays, read_relations(folder), settings.get("answers", ())), config
     except (KeyError, IndexError, ValueError, TypeError, ConfigError) as error:
         raise damaged(path, error) from error
 
 
-def _unpack(arrays: Mapping[str, Any], relations: Relations) -> WeighedRules:
+def _config(settings: Mapping[str, Any]) -> WeighingConfig:
+    chosen: dict[str, Any] = {**settings, "penalties": tuple(settings["penalties"])}
+    if "prior" in chosen:
+        chosen["kinds"] = ("chain", "prior") if chosen.pop("prior") else ("chain",)
+    return WeighingConfig(**chosen | {"kinds": tuple(chosen["kinds"])})
+
+
+def _unpack(arrays: Mapping[str, Any], relations: Relations, answers: Sequence[str]) -> WeighedRules:
     priors, reflexive = arrays["priors"], arrays["reflexive"]
     if (len(priors), len(reflexive)) != (relations.num_operators, len(relations)):
         raise ValueError("other relations than those beside it")
-    queries = {}
     if arrays["bodies"].max(initial=-1) >= relations.num_operators or arrays["weights"].shape[1:] != (3,):
         raise ValueError("other bodies or weights than rules have")
-    for query in np.unique(np.concatenate([arrays["queries"], np.flatnonzero(priors)])).tolist():
-        rows = np.flatnonzero(arrays["queries"] == query)
-        bodies = tuple(tuple(int(k) for k in body if k >= 0) for body in arrays["bodies"][rows])
-        weights, confidences = (arrays[name][rows].copy() for name in ("weights", "confidences"))
-        queries[query] = WeighedQuery(bodies, weights, confidences, float(priors[query]))
+    none = np.zeros(len(arrays["queries"]), dtype=np.int64)
+    arrays = {"kinds": none, "answers": none - 1, **arrays}
+    found = np.unique(np.concatenate([arrays["queries"], np.flatnonzero(priors)])).tolist()
+    queries = {query: _unpack_query(arrays, query, answers) for query in found}
     return WeighedRules(relations, reflexive, queries)
+
+
+def _unpack_query(arrays: Mapping[str, Any], query: int, answers: Sequence[str]) -> WeighedQuery:
+    rows = np.flatnonzero(arrays["queries"] == query)
+    weights, confidences, kinds, bodies, numbers = (
+        arrays[name][rows].copy() for name in ("weights", "confidences", "kinds", "bodies", "answers")
+    )
+    chains = tuple(tuple(int(k) for k in body if k >= 0) for body in bodies[kinds == 0])
+    clues = tuple(
+        Clue(KINDS[kind], int(body[0]), answers[number] if number >= 0 else "")
+        for kind, body, number in zip(kinds, bodies, numbers, strict=True)
+        if kind > 0
+    )
+    return WeighedQuery(chains, weights, confidences, float(arrays["priors"][query]), clues)
 
 
 def write_weighed(
@@ -118,5 +153,6 @@ def drop_weighed(folder: AnyPath) -> None:
 
 
 def _describe(weighed: WeighedRules, config: WeighingConfig) -> dict[str, str | bytes]:
-    settings = {"format_version": FORMAT_VERSION, "weighing": asdict(config)}
+    answers = list(_answers(weighed))
+    settings = {"format_version": FORMAT_VERSION, "weighing": asdict(config), "answers": answers}
     return {SETTINGS: to_json(settings), WEIGHED: _dump(weighed)}
