@@ -84,7 +84,7 @@ def test_all_faults_are_told_at_once_each_with_its_line(path):
     path.write_text(format_rules([BACK]) + "\n".join(bad) + "\n")
     faults = message_of(path).split("\n")
     assert [fault.removeprefix(f"{path}:").split(" ")[0] for fault in faults] == ["3:", "4:", "5:"]
-    assert "expected 11 tab-separated fields, got 1" in faults[0]
+    assert "expected 12 tab-separated fields, got 1" in faults[0]
     assert "the body must be a list of names" in faults[2]
 
 

@@ -66,7 +66,7 @@ class Rule:
 
     @property
     def leads(self) -> bool:
-        """Whether its path leads from the source to the answer; a prior begins, a unary one ends elsewhere."""
+        """Whether its path leads from the source to the answer; the others begin or end elsewhere."""
         return self.kind not in ("prior", "unary")
 
     @property
