@@ -9,7 +9,15 @@ from neurallp import KnowledgeBase
 from neurallp.engine import Operators
 from neurallp.engine.evidence import Clue, EvidenceWalker, group_edges, grow_tree, list_clues
 from neurallp.engine.evidence_kernels import Entries
-from neurallp.engine.weighing_kernels import Sheet, add_scores, batch_gradient, count_right, rank_settings
+from neurallp.engine.weighing_kernels import (
+    Lessons,
+    Sheet,
+    Terms,
+    add_scores,
+    batch_gradient,
+    count_right,
+    rank_settings,
+)
 from neurallp.knowledge import Vocabulary
 
 few = settings(max_examples=40, deadline=None)
@@ -237,8 +245,13 @@ class Lesson:
         )
 
     @property
-    def listed_others(self):
-        return np.cumsum([0, *map(len, self.others)]), np.concatenate(self.others)
+    def told(self):
+        others = np.cumsum([0, *map(len, self.others)]), np.concatenate(self.others)
+        return Lessons(self.entries, self.starts, self.ends, self.sources, self.answers, *others, self.barred)
+
+    @property
+    def terms(self):
+        return Terms(self.weights, self.prior_weights)
 
     def left_out(self, question):
         return {*self.others[question].tolist(), *([int(self.sources[question])] if self.barred else [])}
@@ -264,22 +277,8 @@ class Lesson:
 
     def gradient(self, batch):
         slopes, prior_slopes = np.full_like(self.weights, np.nan), np.full(NUM_SETTINGS, np.nan)
-        loss = batch_gradient(
-            self.entries,
-            self.starts,
-            self.ends,
-            batch,
-            self.sources,
-            self.answers,
-            *self.listed_others,
-            self.barred,
-            self.weights,
-            self.prior_weights,
-            self.priors,
-            self.sheet,
-            slopes,
-            prior_slopes,
-        )
+        terms = Terms(slopes, prior_slopes)
+        loss = batch_gradient(self.told, batch, self.terms, self.priors, self.sheet, terms)
         assert not self.sheet.marks.any()
         return loss, slopes, prior_slopes
 
@@ -316,44 +315,23 @@ def test_ranks_under_each_setting_are_realistic(seed, barred):
     lesson.entries.forward[:], lesson.entries.backward[:], lesson.priors = 1, 0, np.zeros(NUM_ENTITIES)
     if barred:
         lesson.sources[0] = lesson.answers[0]  # asked for what is no candidate, which comes last
-    for question in range(lesson.num_questions):
-        ranks = np.zeros(NUM_SETTINGS)
-        answer = int(lesson.answers[question])
-        rank_settings(
-            lesson.entries,
-            lesson.starts[question],
-            lesson.ends[question],
-            answer,
-            lesson.others[question],
-            lesson.sources[question] if barred else -1,
-            lesson.weights,
-            lesson.prior_weights,
-            lesson.priors,
-            lesson.sheet,
-            ranks,
-        )
+    ranks = np.zeros((lesson.num_questions, NUM_SETTINGS))
+    rank_settings(lesson.told, lesson.terms, lesson.priors, lesson.sheet, ranks)
+    assert not lesson.sheet.marks.any()
+    for question, answer in enumerate(lesson.answers.tolist()):
         expected = [
             oracle.realistic_rank(
                 lesson.scores(question, setting, lesson.priors), answer, lesson.left_out(question)
             )
             for setting in range(NUM_SETTINGS)
         ]
-        assert ranks.tolist() == expected
-        assert not lesson.sheet.marks.any()
+        assert ranks[question].tolist() == expected
 
 
 def test_a_rule_s_share_of_right_answers_counts_all_that_are_known():
     lesson = Lesson(0, barred=False)
     counts = np.zeros((NUM_RULES, 2), dtype=np.int64)
-    count_right(
-        lesson.entries,
-        lesson.starts,
-        lesson.ends,
-        lesson.answers,
-        *lesson.listed_others,
-        lesson.sheet.marks,
-        counts,
-    )
+    count_right(lesson.told, lesson.sheet.marks, counts)
     right = [
         (rule, entity in {*lesson.others[question], lesson.answers[question]})
         for question in range(lesson.num_questions)

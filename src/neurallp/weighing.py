@@ -5,7 +5,7 @@ body is to arrive there, and how likely one is to come back; the latter two satu
 query has one weight for each, and one for the prior: log(1 + how often the entity is an answer).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import monotonic
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .engine import Operators
-from .engine.evidence import Body, Clue, EvidenceWalker, Gathered, group_edges, grow_tree, list_clues
+from .engine.evidence import Body, Clue, EvidenceWalker, group_edges, grow_tree, list_clues
 from .engine.operators import num_cores
-from .engine.weighing_kernels import Sheet, batch_gradient, count_right, rank_settings
+from .engine.weighing_kernels import Lessons, Sheet, Terms, batch_gradient, count_right, rank_settings
 from .errors import ConfigError, DataError, require_choice, require_positive
 from .knowledge import Ids, KnownAnswers, Questions, Split, ask_both_ways
 from .mining import Miner, find_unary
@@ -259,72 +259,64 @@ class _Fit:
         self.first, self.second, self.num_steps = np.zeros_like(self.values), np.zeros_like(self.values), 0
         self.counts = np.zeros((self.num_rules, 2), dtype=np.int64)  # fired, right
 
-    def _weights(self, of: Floats) -> Floats:
-        return of[:-1].reshape(self.num_rules, 3, len(self.bench.config.penalties))
+    def _terms(self, of: Floats) -> Terms:
+        return Terms(of[:-1].reshape(self.num_rules, 3, of.shape[1]), of[-1])
 
-    def learn(self, questions: Questions) -> None:
-        """Fit the weights, as many questions at a time as there is room for."""
-        config, weighing = self.bench.config, self.bench.weighing
-        num_batches = -(-len(questions) // config.batch_size)
-        num_passes = max(2, min(30, -(-config.least_steps // num_batches)))
-        total = num_batches * num_passes
-        rng = np.random.default_rng((config.seed, self.query))
+    def _lessons(self, questions: Questions, known: KnownAnswers, *, hide: bool) -> Iterator[Lessons]:
+        """Yield questions with what the rules say, as many at a time as there is room for.
+
+        What is known beside their answers is left out; the facts asked for are hidden where it says so.
+        """
         while len(questions):
-            evidence = self._gather(questions, questions.answers, weighing.whole_pair)
-            now, questions = questions[: len(evidence)], questions[len(evidence) :]
-            others = _others(weighing.known, now)
-            self._count(evidence, now, others)
-            for _ in range(num_passes):
-                order = rng.permutation(len(now))
-                for start in range(0, len(now), config.batch_size):
-                    self._step(evidence, now, others, order[start : start + config.batch_size], total)
+            told = self.bench.walker.gather(
+                self.tree,
+                self.listed,
+                self.query,
+                questions.sources,
+                questions.answers if hide else None,
+                whole_pair=self.bench.weighing.whole_pair,
+                barred=self.barred,
+            )
+            now, questions = questions[: len(told)], questions[len(told) :]
+            others = _others(known, now)
+            yield Lessons(
+                told.entries, told.starts, told.ends, now.sources, now.answers, *others, self.barred
+            )
 
     def count(self, questions: Questions) -> Ids:
         """Return how many answers each rule says, and how many of them are right."""
-        while len(questions):
-            evidence = self._gather(questions, questions.answers, self.bench.weighing.whole_pair)
-            now, questions = questions[: len(evidence)], questions[len(evidence) :]
-            self._count(evidence, now, _others(self.bench.weighing.known, now))
+        for lessons in self._lessons(questions, self.bench.weighing.known, hide=True):
+            count_right(lessons, self.bench.sheet.marks, self.counts)
         return self.counts
 
-    def _count(self, evidence: Gathered, now: Questions, others: tuple[Ids, Ids]) -> None:
-        marks = self.bench.sheet.marks
-        count_right(
-            evidence.entries, evidence.starts, evidence.ends, now.answers, *others, marks, self.counts
-        )
+    def learn(self, questions: Questions) -> None:
+        """Fit the weights."""
+        config = self.bench.config
+        num_batches = -(-len(questions) // config.batch_size)
+        num_passes = max(2, min(30, -(-config.least_steps // num_batches)))
+        rng = np.random.default_rng((config.seed, self.query))
+        for lessons in self._lessons(questions, self.bench.weighing.known, hide=True):
+            count_right(lessons, self.bench.sheet.marks, self.counts)
+            for _ in range(num_passes):
+                order = rng.permutation(len(lessons.ends))
+                for start in range(0, len(order), config.batch_size):
+                    batch = order[start : start + config.batch_size]
+                    batch_gradient(
+                        lessons,
+                        batch,
+                        self._terms(self.values),
+                        self.priors,
+                        self.bench.sheet,
+                        self._terms(self.slopes),
+                    )
+                    self._descend(num_batches * num_passes)
 
     @property
     def importance(self) -> Floats:
         """How much each rule says in all: its weights, times how often it fires on right answers."""
-        importance: Floats = np.abs(self._weights(self.values)).sum(axis=(1, 2)) * np.sqrt(self.counts[:, 1])
+        weights = np.abs(self._terms(self.values).rules).sum(axis=(1, 2))
+        importance: Floats = weights * np.sqrt(self.counts[:, 1])
         return importance
-
-    def _gather(self, questions: Questions, hidden: Ids | None, whole_pair: bool = False) -> Gathered:
-        asked = self.query, questions.sources, hidden
-        return self.bench.walker.gather(
-            self.tree, self.listed, *asked, whole_pair=whole_pair, barred=self.barred
-        )
-
-    def _step(
-        self, evidence: Gathered, now: Questions, others: tuple[Ids, Ids], batch: Ids, total: int
-    ) -> None:
-        batch_gradient(
-            evidence.entries,
-            evidence.starts,
-            evidence.ends,
-            batch,
-            now.sources,
-            now.answers,
-            *others,
-            self.barred,
-            self._weights(self.values),
-            self.values[-1],
-            self.priors,
-            self.bench.sheet,
-            self._weights(self.slopes),
-            self.slopes[-1],
-        )
-        self._descend(total)
 
     def _descend(self, total: int) -> None:
         """Take one step of Adam, whose size falls to a tenth on the way."""
@@ -340,41 +332,14 @@ class _Fit:
 
     def judged(self) -> "_Fitted":
         """Return the weights with how well they rank validation."""
-        weighing = self.bench.weighing
+        weighing, weights = self.bench.weighing, self._terms(self.values)
         ranks = [np.zeros((0, len(self.bench.config.penalties)))]
-        questions = weighing.valid.get(self.query)
-        while questions is not None and len(questions):
-            evidence = self._gather(questions, None)
-            ranks.append(self._rank(evidence, questions[: len(evidence)]))
-            questions = questions[len(evidence) :]
-        return _Fitted(
-            self.bodies,
-            self.clues,
-            self._weights(self.values),
-            self.values[-1],
-            self.counts[:, 1] / np.maximum(self.counts[:, 0], 1),
-            1.0 / np.concatenate(ranks),
-        )
-
-    def _rank(self, evidence: Gathered, questions: Questions) -> Floats:
-        offsets, others = _others(self.bench.weighing.true, questions)
-        ranks = np.zeros((len(questions), len(self.bench.config.penalties)))
-        starts = evidence.starts
-        for i in range(len(questions)):
-            rank_settings(
-                evidence.entries,
-                starts[i],
-                evidence.ends[i],
-                questions.answers[i],
-                others[offsets[i] : offsets[i + 1]],
-                questions.sources[i] if self.barred else -1,
-                self._weights(self.values),
-                self.values[-1],
-                self.priors,
-                self.bench.sheet,
-                ranks[i],
-            )
-        return ranks
+        if self.query in weighing.valid:
+            for lessons in self._lessons(weighing.valid[self.query], weighing.true, hide=False):
+                ranks.append(np.zeros((len(lessons.ends), len(weights.prior))))
+                rank_settings(lessons, weights, self.priors, self.bench.sheet, ranks[-1])
+        confidences = self.counts[:, 1] / np.maximum(self.counts[:, 0], 1)
+        return _Fitted(self.bodies, self.clues, *weights, confidences, 1.0 / np.concatenate(ranks))
 
 
 def _by_query(triples: Ids, num_relations: int) -> dict[int, Questions]:

@@ -12,6 +12,26 @@ from .evidence_kernels import Entries, Small
 Floats = NDArray[np.floating[Any]]
 
 
+class Lessons(NamedTuple):
+    """Questions with what rules say of their candidates, and with their other known answers."""
+
+    entries: Entries
+    starts: Ids  # (question,) where each question's entries begin
+    ends: Ids  # (question,)
+    sources: Ids
+    answers: Ids
+    other_offsets: Ids  # (question + 1,)
+    others: Ids
+    barred: bool  # whether sources are no answers
+
+
+class Terms(NamedTuple):
+    """Weights, or their slopes, under every setting."""
+
+    rules: NDArray[np.float64]  # (rule, 3, setting)
+    prior: NDArray[np.float64]  # (setting,)
+
+
 class Sheet(NamedTuple):
     """Space to score one question under several settings at once; marks are 0 between questions."""
 
@@ -32,10 +52,13 @@ def _mark(sheet: Sheet, entity: int, num: int, mark: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _add_evidence(entries: Entries, start: int, end: int, weights: Floats, sheet: Sheet) -> int:
-    """Add up what all rules say; return how many entities are touched."""
-    num = 0
-    for i in range(start, end):
+def _add_up(lessons: Lessons, question: int, weights: Floats, sheet: Sheet) -> int:
+    """Add up what all rules say of one question's candidates; return how many entities are touched.
+
+    Those that are no candidates are marked: other known answers, and a source that is barred.
+    """
+    num, entries = 0, lessons.entries
+    for i in range(lessons.starts[question], lessons.ends[question]):
         entity, rule = entries.entities[i], entries.rules[i]
         num = _mark(sheet, entity, num, 1)
         for s in range(weights.shape[2]):
@@ -44,39 +67,29 @@ def _add_evidence(entries: Entries, start: int, end: int, weights: Floats, sheet
                 + weights[rule, 1, s] * entries.forward[i]
                 + weights[rule, 2, s] * entries.backward[i]
             )
+    num = _mark(sheet, lessons.answers[question], num, 1)
+    for i in range(lessons.other_offsets[question], lessons.other_offsets[question + 1]):
+        num = _mark(sheet, lessons.others[i], num, 2)
+    if lessons.barred:
+        num = _mark(sheet, lessons.sources[question], num, 2)
     return num
 
 
 @njit(nogil=True, cache=True)
 def _question_gradient(
-    entries: Entries,
-    start: int,
-    end: int,
-    answer: int,
-    others: Ids,
-    barred: int,
-    weights: Floats,
-    prior_weights: Floats,
-    priors: Floats,
-    base: Floats,
-    sheet: Sheet,
-    gradient: Floats,
-    prior_gradient: Floats,
+    lessons: Lessons, question: int, weights: Terms, priors: Floats, base: Floats, sheet: Sheet, slopes: Terms
 ) -> float:
     """Add the gradient of one question's cross-entropy over all candidates; return its loss.
 
     `base` holds, over all entities, the sum of exp(prior) and of prior x exp(prior). Only those with evidence
     of their own are gone through. The answer's own fact does not count in its frequency.
     """
-    num = _mark(sheet, answer, _add_evidence(entries, start, end, weights, sheet), 1)
-    for entity in others:
-        num = _mark(sheet, entity, num, 2)
-    if barred >= 0:
-        num = _mark(sheet, barred, num, 2)
+    num = _add_up(lessons, question, weights.rules, sheet)
+    answer, entries = lessons.answers[question], lessons.entries
     own_prior = np.log(max(np.exp(priors[answer]) - 1.0, 1.0))
     loss = 0.0
-    for s in range(weights.shape[2]):
-        w = prior_weights[s]
+    for s in range(len(weights.prior)):
+        w = weights.prior[s]
         total, moment, top = base[s, 0], base[s, 1], 0.0
         for i in range(num):
             entity = sheet.touched[i]
@@ -99,17 +112,17 @@ def _question_gradient(
             else:
                 sheet.scores[entity, s] = 0.0
         loss += np.log(total) + top - score
-        prior_gradient[s] += moment / total - own_prior
+        slopes.prior[s] += moment / total - own_prior
         for i in range(num):
             sheet.scores[sheet.touched[i], s] /= total
         sheet.scores[answer, s] -= 1.0
-    for i in range(start, end):
+    for i in range(lessons.starts[question], lessons.ends[question]):
         entity, rule = entries.entities[i], entries.rules[i]
-        for s in range(weights.shape[2]):
+        for s in range(len(weights.prior)):
             slope = sheet.scores[entity, s]
-            gradient[rule, 0, s] += slope
-            gradient[rule, 1, s] += slope * entries.forward[i]
-            gradient[rule, 2, s] += slope * entries.backward[i]
+            slopes.rules[rule, 0, s] += slope
+            slopes.rules[rule, 1, s] += slope * entries.forward[i]
+            slopes.rules[rule, 2, s] += slope * entries.backward[i]
     for i in range(num):
         sheet.marks[sheet.touched[i]] = 0
     return loss
@@ -117,74 +130,37 @@ def _question_gradient(
 
 @njit(nogil=True, cache=True)
 def batch_gradient(
-    entries: Entries,
-    starts: Ids,
-    ends: Ids,
-    batch: Ids,
-    sources: Ids,
-    answers: Ids,
-    other_offsets: Ids,
-    others: Ids,
-    barred: bool,
-    weights: Floats,
-    prior_weights: Floats,
-    priors: Floats,
-    sheet: Sheet,
-    gradient: Floats,
-    prior_gradient: Floats,
+    lessons: Lessons, batch: Ids, weights: Terms, priors: Floats, sheet: Sheet, slopes: Terms
 ) -> float:
-    """Set both gradients to those of a batch's mean loss, and return it, summed over settings."""
-    gradient[:] = 0.0
-    prior_gradient[:] = 0.0
-    base = np.zeros((len(prior_weights), 2))
+    """Set the slopes to those of a batch's mean loss, and return it, summed over settings."""
+    slopes.rules[:] = 0.0
+    slopes.prior[:] = 0.0
+    base = np.zeros((len(weights.prior), 2))
     for entity in range(len(priors)):
-        for s in range(len(prior_weights)):
-            share = np.exp(prior_weights[s] * priors[entity])
+        for s in range(len(weights.prior)):
+            share = np.exp(weights.prior[s] * priors[entity])
             base[s, 0] += share
             base[s, 1] += priors[entity] * share
     loss = 0.0
-    for i in batch:
-        loss += _question_gradient(
-            entries,
-            starts[i],
-            ends[i],
-            answers[i],
-            others[other_offsets[i] : other_offsets[i + 1]],
-            sources[i] if barred else -1,
-            weights,
-            prior_weights,
-            priors,
-            base,
-            sheet,
-            gradient,
-            prior_gradient,
-        )
-    gradient /= len(batch)
-    prior_gradient /= len(batch)
+    for question in batch:
+        loss += _question_gradient(lessons, question, weights, priors, base, sheet, slopes)
+    slopes.rules[:] /= len(batch)
+    slopes.prior[:] /= len(batch)
     return loss / len(batch)
 
 
 @njit(nogil=True, cache=True)
-def count_right(
-    entries: Entries,
-    starts: Ids,
-    ends: Ids,
-    answers: Ids,
-    other_offsets: Ids,
-    others: Ids,
-    marks: NDArray[np.int8],
-    counts: Ids,
-) -> None:
+def count_right(lessons: Lessons, marks: NDArray[np.int8], counts: Ids) -> None:
     """Add to each rule's (fired, right) how often it says an entity, and how often that is a known answer."""
-    for i in range(len(ends)):
-        known = others[other_offsets[i] : other_offsets[i + 1]]
+    for i in range(len(lessons.ends)):
+        known = lessons.others[lessons.other_offsets[i] : lessons.other_offsets[i + 1]]
         marks[known] = 1
-        marks[answers[i]] = 1
-        for j in range(starts[i], ends[i]):
-            counts[entries.rules[j], 0] += 1
-            counts[entries.rules[j], 1] += marks[entries.entities[j]]
+        marks[lessons.answers[i]] = 1
+        for j in range(lessons.starts[i], lessons.ends[i]):
+            counts[lessons.entries.rules[j], 0] += 1
+            counts[lessons.entries.rules[j], 1] += marks[lessons.entries.entities[j]]
         marks[known] = 0
-        marks[answers[i]] = 0
+        marks[lessons.answers[i]] = 0
 
 
 @njit(nogil=True, cache=True)
@@ -198,38 +174,28 @@ def add_scores(entries: Entries, start: int, end: int, weights: Floats, row: Flo
 
 
 @njit(nogil=True, cache=True)
-def rank_settings(
-    entries: Entries,
-    start: int,
-    end: int,
-    answer: int,
-    others: Ids,
-    barred: int,
-    weights: Floats,
-    prior_weights: Floats,
-    priors: Floats,
-    sheet: Sheet,
-    ranks: Floats,
-) -> None:
-    """Write the realistic rank of an answer under each setting, other known answers left out.
+def rank_settings(lessons: Lessons, weights: Terms, priors: Floats, sheet: Sheet, ranks: Floats) -> None:
+    """Write the realistic rank of each answer under each setting, other known answers left out."""
+    for question in range(len(lessons.ends)):
+        _rank_question(lessons, question, weights, priors, sheet, ranks[question])
 
-    An answer that is the barred source comes last.
-    """
-    num = _add_evidence(entries, start, end, weights, sheet)
-    for entity in others:
-        num = _mark(sheet, entity, num, 2)
-    if barred >= 0:
-        num = _mark(sheet, barred, num, 2)
-    num = _mark(sheet, answer, num, 1)
-    for s in range(weights.shape[2]):
-        wanted = sheet.scores[answer, s] + prior_weights[s] * priors[answer]
-        if answer == barred:
+
+@njit(nogil=True, cache=True)
+def _rank_question(
+    lessons: Lessons, question: int, weights: Terms, priors: Floats, sheet: Sheet, ranks: Floats
+) -> None:
+    """Write the ranks of one answer; one that is the barred source comes last."""
+    num = _add_up(lessons, question, weights.rules, sheet)
+    answer = lessons.answers[question]
+    for s in range(len(weights.prior)):
+        wanted = sheet.scores[answer, s] + weights.prior[s] * priors[answer]
+        if lessons.barred and answer == lessons.sources[question]:
             wanted = -np.inf
         better, ties = 0, 0
         for entity in range(len(priors)):
             if entity == answer or sheet.marks[entity] == 2:
                 continue
-            score = prior_weights[s] * priors[entity] + (
+            score = weights.prior[s] * priors[entity] + (
                 sheet.scores[entity, s] if sheet.marks[entity] else 0.0
             )
             better += score > wanted
