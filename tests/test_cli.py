@@ -18,6 +18,7 @@ from neurallp.datasets.family import family_triples, is_true_by_definition
 from neurallp.formats import read_triples, write_triples
 from neurallp.formats.files import read_bytes
 from neurallp.program import configure
+from neurallp.weighing import WeighingConfig
 
 MEASURES = {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank"}
 FEW = ("--epochs", 2, "--learning-rate", 0.01, "--no-weigh")
@@ -73,7 +74,8 @@ def test_help_costs_neither_torch_nor_numba():
 
 
 @pytest.mark.parametrize(
-    "verb", [[], ["demo"], ["learn"], ["calibrate"], ["rules"], ["why-not"], ["predict"], ["evaluate"]]
+    "verb",
+    [[], ["demo"], ["learn"], ["calibrate"], ["rules"], ["why-not"], ["predict"], ["evaluate"], ["weigh"]],
 )
 def test_help_fits_80_columns_with_every_name_whole(run, monkeypatch, verb):
     monkeypatch.setenv("COLUMNS", "80")
@@ -97,6 +99,7 @@ def test_the_defaults_that_help_tells_are_the_ones_used():
         if isinstance(option.show_default, str)
     }
     assert told.pop("weigh") == "weigh, but not --preset paper"
+    assert told.pop("kinds") == ",".join(WeighingConfig().kinds)
     assert told.pop("max_rules") == told.pop("operators_per_query") == "all"
     assert used["operators_per_query"] is None
     assert told.pop("normalize") == "normalize"

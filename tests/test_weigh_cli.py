@@ -5,19 +5,21 @@ import shutil
 import signal
 from contextlib import redirect_stdout
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from typer.main import get_command
 
 from neurallp import KnowledgeBase, Rule, load_model
 from neurallp.cli import app
+from neurallp.cli.weighing import KINDS
 from neurallp.datasets.family import family_triples
 from neurallp.formats import write_triples
 from neurallp.formats.exchange import export_rules
 from neurallp.formats.rules import read_rules, write_rules
 from neurallp.mining import Miner
 from neurallp.program import Program, WeighedProgram
-from neurallp.rules import measure
+from neurallp.rules import Kind, measure
 
 FEW = ("--epochs", 1, "--learning-rate", 0.01)
 RULES = [Rule("uncle", ("father", "brother"), 0.9), Rule("uncle", ("mother", "brother"), 0.8)]
@@ -94,6 +96,28 @@ def test_there_must_be_something_to_weigh(refuse, data, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_kinds_that_are_no_chains_need_no_rules_and_are_named_in_the_printout(run, data, tmp_path):
+    made = as_json(run, "weigh", "-", data, "--out", tmp_path, "--kinds", "unary,anchored, mirrored")
+    assert made["rules"] > 0
+    found = as_json(run, "rules", tmp_path, "--limit", 1000, "--min-confidence", 0)
+    assert {rule["kind"] for rule in found} == {"unary", "anchored", "mirrored"}
+    code, out, _ = run("rules", tmp_path, "--data", data)
+    assert code == 0
+    assert " kind " in out.splitlines()[0]
+    assert " mirrored " in out
+
+
+def test_help_knows_all_kinds():
+    assert get_args(Kind) == KINDS
+
+
+@pytest.mark.parametrize("verb", [("weigh", "-"), ("learn",)])
+def test_a_kind_that_there_is_not_is_refused_before_anything_is_done(refuse, data, tmp_path, verb):
+    message = refuse(*verb, data, "--out", tmp_path / "out", "--kinds", "chain,anchord")
+    assert "Did you mean 'anchored'?" in message
+    assert not (tmp_path / "out").exists()
+
+
 # learn
 
 
@@ -144,7 +168,10 @@ def test_what_is_exported_concludes(run, data, learned, tmp_path, form):
     saved = [rule for rule in read_rules(learned["default"] / "rules.tsv") if rule.weight > 0]
     against, *kept = saved
     prior = Rule("uncle", ("uncle",), 0.0, weight=2.0, kind="prior")
-    write_rules(tmp_path / "rules.tsv", [replace(against, weight=-1.0), prior, *kept])
+    unary = Rule("uncle", ("uncle",), 0.5, weight=2.0, kind="unary", answer="bob")
+    anchored = Rule("uncle", ("aunt", "~aunt", "uncle"), 0.5, weight=2.0, kind="anchored")
+    others = [prior, unary, anchored]
+    write_rules(tmp_path / "rules.tsv", [replace(against, weight=-1.0), *others, *kept])
     expected, found = tmp_path / "expected", tmp_path / "found"
     export_rules(expected, measure(kept, KnowledgeBase.from_triples(family_triples(40, 3))), form)
     options = "--format", form, "--out", found, "--min-confidence", 0, "--data", data

@@ -19,22 +19,15 @@ if TYPE_CHECKING:
     from ..weighing import WeighingConfig
 
 
-class KindName(StrEnum):
-    """How a rule comes to its answers."""
-
-    chain = "chain"
-    prior = "prior"
-    unary = "unary"
-    anchored = "anchored"
-    mirrored = "mirrored"
-
+#: As rules.py has them, which help does not wait for.
+KINDS = ("chain", "prior", "unary", "anchored", "mirrored")
 
 Kinds = Annotated[
     str | None,
     typer.Option(
-        metavar="KIND,…",
+        metavar="KINDS",
         show_default="chain,prior",
-        help=f"Kinds of rules to weigh, of {', '.join(KindName)}.",
+        help=f"Kinds of rules to weigh, of {', '.join(KINDS)}.",
     ),
 ]
 
@@ -45,7 +38,7 @@ def parse_kinds(kinds: str | None) -> dict[str, Any]:
         return {}
     chosen = tuple(kind.strip() for kind in kinds.split(","))
     for kind in chosen:
-        require_choice("kinds", kind, tuple(KindName))
+        require_choice("kinds", kind, KINDS)
     return {"kinds": chosen}
 
 
