@@ -10,7 +10,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -252,10 +252,14 @@ class _Fit:
             others = _others(weighing.known, now)
             self._count(evidence, now, others)
             for _ in range(num_passes):
-                order = rng.permutation(len(now))
+                order = self._ids(rng.permutation(len(now)))
                 for start in range(0, len(now), config.batch_size):
                     self._slope(evidence, now, others, order[start : start + config.batch_size])
                     self._descend(total)
+
+    def _ids(self, order: Ids) -> Any:
+        """Return the order of a pass as `_slope` wants its batches."""
+        return order
 
     @property
     def importance(self) -> Floats:

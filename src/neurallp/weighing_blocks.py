@@ -115,16 +115,20 @@ class _BlockFit(_Fit):
         counts = torch.zeros(len(self.bodies), 2, dtype=torch.int64, device=known.device)
         self.counts += counts.index_add_(0, self.layout.rules, rows).cpu().numpy()
 
-    def _slope(self, evidence: Block, now: Questions, others: tuple[Ids, Ids], batch: Ids) -> None:
-        columns = self._tensor(batch)
+    def _ids(self, order: Ids) -> Tensor:
+        return self._tensor(order)  # once for a pass: the device stands still meanwhile
+
+    def _slope(self, evidence: Block, now: Questions, others: tuple[Ids, Ids], columns: Tensor) -> None:
         told = evidence.values.index_select(2, columns)
-        answers, each = self.asked.answers[columns], torch.arange(len(batch), device=columns.device)
+        answers, each = self.asked.answers[columns], torch.arange(len(columns), device=columns.device)
         own_fact = self.own_fact[answers][:, None]
         scores = self._scores(told)
         scores[answers, :, each] += own_fact * self.values[-1].float()
         scores.masked_fill_(self.asked.masked.index_select(1, columns)[:, None], -torch.inf)
-        slopes = scores.softmax(0).div_(len(batch))
-        slopes[answers, :, each] -= 1 / len(batch)
+        # Not torch's softmax, which goes through the entities of a column one after another.
+        shares = scores.sub_(scores.amax(0)).exp_()
+        slopes = shares.div_(shares.sum(0) * len(columns))
+        slopes[answers, :, each] -= 1 / len(columns)
         prior = (slopes * self.frequencies[:, None, None]).sum((0, 2))
         prior += (slopes[answers, :, each] * own_fact).sum(0)
         self.slopes = torch.cat([self._per_rule(slopes, told), prior[None]]).double()
