@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .engine import Operators
-from .engine.evidence import Body, EvidenceWalker, Gathered, group_edges, grow_tree
+from .engine.evidence import Body, EvidenceWalker, group_edges, grow_tree
 from .engine.evidence_kernels import Sheet, batch_gradient, count_right, rank_settings
 from .engine.operators import num_cores
 from .errors import ConfigError, DataError, require_choice, require_positive
@@ -218,7 +218,10 @@ class _Bench:
 
 
 class _Fit:
-    """The weights of one query on their way: Adam on batches, under all penalties at once."""
+    """The weights of one query on their way: Adam on batches, under all penalties at once.
+
+    Any stands for arrays and evidence that may lie on another device.
+    """
 
     def __init__(self, bench: _Bench, query: int, bodies: tuple[Body, ...]) -> None:
         self.bench, self.query, self.bodies = bench, query, bodies
@@ -232,11 +235,11 @@ class _Fit:
         size = 3 * len(bodies) + 1  # the last is the prior's
         self.penalties = np.array(bench.config.penalties)
         self.values = np.zeros((size, settings))
-        self.slopes = np.zeros((size, settings))
+        self.slopes: Any = np.zeros((size, settings))
         self.first, self.second, self.num_steps = np.zeros_like(self.values), np.zeros_like(self.values), 0
         self.counts = np.zeros((len(bodies), 2), dtype=np.int64)  # fired, right
 
-    def _weights(self, of: Floats) -> Floats:
+    def _weights(self, of: Any) -> Any:
         return of[:-1].reshape(len(self.bodies), 3, len(self.bench.config.penalties))
 
     def learn(self, questions: Questions) -> None:
@@ -267,19 +270,19 @@ class _Fit:
         importance: Floats = np.abs(self._weights(self.values)).sum(axis=(1, 2)) * np.sqrt(self.counts[:, 1])
         return importance
 
-    def _gather(self, questions: Questions, hidden: Ids | None, whole_pair: bool = False) -> Gathered:
+    def _gather(self, questions: Questions, hidden: Ids | None, whole_pair: bool = False) -> Any:
         return self.bench.walker.gather(
             self.tree, self.query, questions.sources, hidden, whole_pair=whole_pair, barred=self.barred
         )
 
-    def _count(self, evidence: Gathered, now: Questions, others: tuple[Ids, Ids]) -> None:
+    def _count(self, evidence: Any, now: Questions, others: tuple[Ids, Ids]) -> None:
         """Count how often each rule says an entity, and how often that is right."""
         marks = self.bench.sheet.marks
         count_right(
             evidence.entries, evidence.starts, evidence.ends, now.answers, *others, marks, self.counts
         )
 
-    def _slope(self, evidence: Gathered, now: Questions, others: tuple[Ids, Ids], batch: Ids) -> None:
+    def _slope(self, evidence: Any, now: Questions, others: tuple[Ids, Ids], batch: Any) -> None:
         """Set the slopes to those of a batch's mean loss."""
         batch_gradient(
             evidence.entries,
@@ -327,7 +330,7 @@ class _Fit:
             1.0 / np.concatenate(ranks),
         )
 
-    def _rank(self, evidence: Gathered, questions: Questions) -> Floats:
+    def _rank(self, evidence: Any, questions: Questions) -> Floats:
         offsets, others = _others(self.bench.weighing.true, questions)
         ranks = np.zeros((len(questions), len(self.bench.config.penalties)))
         starts = evidence.starts

@@ -1,6 +1,6 @@
 """Weighing on a GPU: evidence in dense blocks, rules found on the CPU's cores meanwhile."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -26,10 +26,16 @@ class BlockWeighing(Weighing):
         self.device = device
 
     def _fit_all(self, pool: Executor, on_done: Callable[[int], None]) -> Iterator[_Fitted]:
-        bench = _BlockBench(self)
-        for query, bodies in zip(self.queries, pool.map(self._find, self.queries), strict=True):
-            yield bench.fit(query, bodies)
+        found = zip(self.queries, pool.map(self._find, self.queries), strict=True)
+        for query, fitted in zip(self.queries, self.fit_all(found), strict=True):
+            yield fitted
             on_done(len(self.questions[query]))
+
+    def fit_all(self, found: Iterable[tuple[int, Sequence[Body]]]) -> Iterator[_Fitted]:
+        """Yield the weights of each query for the bodies found."""
+        bench = _BlockBench(self)
+        for query, bodies in found:
+            yield bench.fit(query, bodies)
 
     def _find(self, query: int) -> list[Body]:
         with self._bench() as bench:
@@ -139,7 +145,9 @@ class _BlockFit(_Fit):
         weights = self._weights(values).index_select(0, self.layout.rules)[..., None]
         parts = weights[:, 0] * (told[:, :1] > 0)
         parts.addcmul_(weights[:, 1], told[:, :1]).addcmul_(weights[:, 2], told[:, 1:])
-        return self.layout.per_entity.sum(parts).addcmul_(self.frequencies[:, None, None], values[-1][:, None])
+        return self.layout.per_entity.sum(parts).addcmul_(
+            self.frequencies[:, None, None], values[-1][:, None]
+        )
 
     def _per_rule(self, slopes: Tensor, told: Tensor) -> Tensor:
         """Return the slopes of the rules' weights, (rule x 3, setting), from those of the scores."""
@@ -151,7 +159,7 @@ class _BlockFit(_Fit):
     @torch.no_grad()
     def _rank(self, evidence: Block, questions: Questions) -> Floats:
         asked = self._ask(questions, _others(self.bench.weighing.true, questions))
-        parts = torch.arange(len(questions), device=asked.masked.device).split(AT_ONCE)
+        parts = torch.split(torch.arange(len(questions), device=asked.masked.device), AT_ONCE)
         return np.concatenate([self._rank_part(evidence, asked, columns) for columns in parts])
 
     def _rank_part(self, evidence: Block, asked: _Asked, columns: Tensor) -> Floats:

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ..knowledge import Ids
@@ -78,14 +80,14 @@ class _Hop:
 
 @dataclass(frozen=True, eq=False)
 class _Links:
-    """Edges that questions must not see, one a row: whose question, of which operator, from where to where."""
+    """Edges that questions must not see: whose question, of which operator, from where to where."""
 
     columns: Ids
     operators: Ids
     starts: Ids
     ends: Ids
 
-    def __getitem__(self, rows: Ids | slice) -> "_Links":
+    def __getitem__(self, rows: NDArray[Any]) -> "_Links":
         return _Links(self.columns[rows], self.operators[rows], self.starts[rows], self.ends[rows])
 
 
@@ -96,7 +98,7 @@ class _Hidden:
     """
 
     def __init__(self, hop: _Hop, links: _Links, num_entities: int, device: torch.device) -> None:
-        def tensor(array: Ids) -> Tensor:
+        def tensor(array: NDArray[Any]) -> Tensor:
             return torch.as_tensor(array, device=device)
 
         own = np.searchsorted(hop.keys, links.ends * num_entities + links.starts)
@@ -131,8 +133,10 @@ class Layout:
         rules = np.repeat(np.arange(len(bodies)), lengths)
         self.entities = torch.as_tensor(entities[order], device=walker.device)
         self.rules = torch.as_tensor(rules[order], device=walker.device)
-        self.by_rule = torch.as_tensor(places, device=walker.device)  # the rows of each rule, one after another
-        self.rows_of_rule = self.by_rule.split(lengths.tolist())
+        self.by_rule = torch.as_tensor(
+            places, device=walker.device
+        )  # the rows of each rule, one after another
+        self.rows_of_rule = torch.split(self.by_rule, lengths.tolist())
         self.per_rule = Segments(lengths, walker.device)
         self.per_entity = Segments(np.bincount(entities, minlength=walker.num_entities), walker.device)
 
@@ -243,7 +247,8 @@ class BlockWalker:
         num_relations = self.operators.num_relations
         inverses = (operators + num_relations) % (2 * num_relations)
         both = np.concatenate(
-            [np.stack([columns, operators, starts, ends]), np.stack([columns, inverses, ends, starts])], axis=1
+            [np.stack([columns, operators, starts, ends]), np.stack([columns, inverses, ends, starts])],
+            axis=1,
         )
         return _Links(*np.unique(both, axis=1))  # a loop is its own way back
 
