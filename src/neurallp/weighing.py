@@ -5,17 +5,18 @@ body is to arrive there, and how likely one is to come back; the latter two satu
 query has one weight for each, and one for the prior: log(1 + how often the entity is an answer).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .engine import Operators
-from .engine.evidence import Body, EvidenceWalker, Gathered, group_edges, grow_tree
+from .engine.evidence import Body, EvidenceWalker, group_edges, grow_tree
 from .engine.evidence_kernels import Sheet, batch_gradient, count_right, rank_settings
 from .engine.operators import num_cores
 from .errors import ConfigError, DataError, require_choice, require_positive
@@ -100,6 +101,7 @@ class Weighing:
         self.true = KnownAnswers(split.true_triples, self.num_relations)
         self.num_threads = num_threads or num_cores()
         self.deadline = np.inf
+        self._spare: list[_Bench] = []
 
     @property
     def queries(self) -> list[int]:
@@ -108,26 +110,35 @@ class Weighing:
 
     def run(self, on_done: Callable[[int], None] = lambda num: None) -> WeighedRules:
         """Return the weighed rules; `on_done` is told how many facts each query has that is done."""
-        spare: list[_Bench] = []
-
-        def weigh(query: int) -> _Fitted:
-            # No lock is needed: popping is atomic, but asking first whether one is left is not.
-            try:
-                bench = spare.pop()
-            except IndexError:
-                bench = _Bench(self)
-            fitted = bench.fit(query, bench.candidates(query))
-            spare.append(bench)
-            on_done(len(self.questions[query]))
-            return fitted
-
         self.deadline = monotonic() + self.config.mining_seconds
         pool = ThreadPoolExecutor(self.num_threads)
         try:
-            fitted = dict(zip(self.queries, pool.map(weigh, self.queries), strict=True))
+            fitted = dict(zip(self.queries, self._fit_all(pool, on_done), strict=True))
         finally:
             pool.shutdown(cancel_futures=True)  # Ctrl-C waits for what is under way, and for no more
         return WeighedRules(self.kb.relations, self.kb.reflexive_relations, choose_penalties(fitted))
+
+    def _fit_all(self, pool: Executor, on_done: Callable[[int], None]) -> "Iterable[_Fitted]":
+        """Return the weights of each query in turn."""
+
+        def weigh(query: int) -> _Fitted:
+            with self._bench() as bench:
+                fitted = bench.fit(query, bench.candidates(query))
+            on_done(len(self.questions[query]))
+            return fitted
+
+        return pool.map(weigh, self.queries)
+
+    @contextmanager
+    def _bench(self) -> "Iterator[_Bench]":
+        """Lend a bench that is spare, or a new one."""
+        # No lock is needed: popping is atomic, but asking first whether one is left is not.
+        try:
+            bench = self._spare.pop()
+        except IndexError:
+            bench = _Bench(self)
+        yield bench
+        self._spare.append(bench)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +205,7 @@ class _Bench:
 
     def fit(self, query: int, bodies: Sequence[Body]) -> "_Fitted":
         """Return the weights of a query's rules; where they are too many, of those that matter most."""
-        fit = _Fit(self, query, tuple(bodies))
+        fit = self._start(query, tuple(bodies))
         fit.learn(self._sample(query, self.config.max_questions))
         most = self.config.max_rules
         if most is None or len(bodies) <= most:
@@ -202,9 +213,15 @@ class _Bench:
         kept = np.sort(np.argsort(-fit.importance, kind="stable")[:most])
         return self.fit(query, [bodies[rule] for rule in kept])
 
+    def _start(self, query: int, bodies: tuple[Body, ...]) -> "_Fit":
+        return _Fit(self, query, bodies)
+
 
 class _Fit:
-    """The weights of one query on their way: Adam on batches, under all penalties at once."""
+    """The weights of one query on their way: Adam on batches, under all penalties at once.
+
+    Any stands for arrays and evidence that may lie on another device.
+    """
 
     def __init__(self, bench: _Bench, query: int, bodies: tuple[Body, ...]) -> None:
         self.bench, self.query, self.bodies = bench, query, bodies
@@ -216,12 +233,13 @@ class _Fit:
             * bench.config.prior
         )
         size = 3 * len(bodies) + 1  # the last is the prior's
+        self.penalties = np.array(bench.config.penalties)
         self.values = np.zeros((size, settings))
-        self.slopes = np.zeros((size, settings))
+        self.slopes: Any = np.zeros((size, settings))
         self.first, self.second, self.num_steps = np.zeros_like(self.values), np.zeros_like(self.values), 0
         self.counts = np.zeros((len(bodies), 2), dtype=np.int64)  # fired, right
 
-    def _weights(self, of: Floats) -> Floats:
+    def _weights(self, of: Any) -> Any:
         return of[:-1].reshape(len(self.bodies), 3, len(self.bench.config.penalties))
 
     def learn(self, questions: Questions) -> None:
@@ -235,14 +253,16 @@ class _Fit:
             evidence = self._gather(questions, questions.answers, weighing.whole_pair)
             now, questions = questions[: len(evidence)], questions[len(evidence) :]
             others = _others(weighing.known, now)
-            marks = self.bench.sheet.marks
-            count_right(
-                evidence.entries, evidence.starts, evidence.ends, now.answers, *others, marks, self.counts
-            )
+            self._count(evidence, now, others)
             for _ in range(num_passes):
-                order = rng.permutation(len(now))
+                order = self._ids(rng.permutation(len(now)))
                 for start in range(0, len(now), config.batch_size):
-                    self._step(evidence, now, others, order[start : start + config.batch_size], total)
+                    self._slope(evidence, now, others, order[start : start + config.batch_size])
+                    self._descend(total)
+
+    def _ids(self, order: Ids) -> Any:
+        """Return the order of a pass as `_slope` wants its batches."""
+        return order
 
     @property
     def importance(self) -> Floats:
@@ -250,14 +270,20 @@ class _Fit:
         importance: Floats = np.abs(self._weights(self.values)).sum(axis=(1, 2)) * np.sqrt(self.counts[:, 1])
         return importance
 
-    def _gather(self, questions: Questions, hidden: Ids | None, whole_pair: bool = False) -> Gathered:
+    def _gather(self, questions: Questions, hidden: Ids | None, whole_pair: bool = False) -> Any:
         return self.bench.walker.gather(
             self.tree, self.query, questions.sources, hidden, whole_pair=whole_pair, barred=self.barred
         )
 
-    def _step(
-        self, evidence: Gathered, now: Questions, others: tuple[Ids, Ids], batch: Ids, total: int
-    ) -> None:
+    def _count(self, evidence: Any, now: Questions, others: tuple[Ids, Ids]) -> None:
+        """Count how often each rule says an entity, and how often that is right."""
+        marks = self.bench.sheet.marks
+        count_right(
+            evidence.entries, evidence.starts, evidence.ends, now.answers, *others, marks, self.counts
+        )
+
+    def _slope(self, evidence: Any, now: Questions, others: tuple[Ids, Ids], batch: Any) -> None:
+        """Set the slopes to those of a batch's mean loss."""
         batch_gradient(
             evidence.entries,
             evidence.starts,
@@ -274,19 +300,18 @@ class _Fit:
             self._weights(self.slopes),
             self.slopes[-1],
         )
-        self._descend(total)
 
     def _descend(self, total: int) -> None:
         """Take one step of Adam, whose size falls to a tenth on the way."""
         config = self.bench.config
         self.num_steps += 1
-        self.slopes += np.array(config.penalties) * self.values
+        self.slopes += self.penalties * self.values
         self.first += 0.1 * (self.slopes - self.first)
         self.second += 0.001 * (self.slopes**2 - self.second)
         rate = config.learning_rate * max(0.1, 1 - 0.9 * self.num_steps / total)
         mean = self.first / (1 - 0.9**self.num_steps)
         spread = self.second / (1 - 0.999**self.num_steps)
-        self.values -= rate * mean / (np.sqrt(spread) + 1e-8)
+        self.values -= rate * mean / (spread**0.5 + 1e-8)
 
     def judged(self) -> "_Fitted":
         """Return the weights with how well they rank validation."""
@@ -305,7 +330,7 @@ class _Fit:
             1.0 / np.concatenate(ranks),
         )
 
-    def _rank(self, evidence: Gathered, questions: Questions) -> Floats:
+    def _rank(self, evidence: Any, questions: Questions) -> Floats:
         offsets, others = _others(self.bench.weighing.true, questions)
         ranks = np.zeros((len(questions), len(self.bench.config.penalties)))
         starts = evidence.starts

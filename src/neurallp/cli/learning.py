@@ -131,7 +131,7 @@ def learn(
     training = _prepare(split, configs, engine.value, choose_device(device), as_json, dry_run)
     program = _learn(training, out, resume, as_json)
     if preset is not Preset.paper if weigh is None else weigh:
-        _weigh(program, split, max_rules, as_json)
+        _weigh(program, split, max_rules, choose_device(device), as_json)
     metrics = _judge(program, split, engine.value)
     program.save(out, metrics)
     _report(program, out, metrics, as_json)
@@ -193,7 +193,7 @@ def _learn(training: "Training", out: Path, resume: bool, quiet: bool) -> "Progr
     return finish(training)
 
 
-def _weigh(program: "Program", split: "Split", max_rules: int | None, quiet: bool) -> None:
+def _weigh(program: "Program", split: "Split", max_rules: int | None, device: str, quiet: bool) -> None:
     """Weigh what was learned; Ctrl-C leaves the model as it is."""
     from ..program import candidates_of, weighing_config
     from .weighing import weigh_watched
@@ -201,7 +201,7 @@ def _weigh(program: "Program", split: "Split", max_rules: int | None, quiet: boo
     config = weighing_config(program, max_rules=max_rules)
     given = candidates_of(program.model, config)
     try:
-        program.weighed = weigh_watched(split, config, given, quiet)
+        program.weighed = weigh_watched(split, config, given, device, quiet)
     except KeyboardInterrupt:
         say("Stopped while weighing; the model is kept without weights.")
 
