@@ -395,7 +395,7 @@ def learn(
     if preset == "paper" if weigh is None else not weigh:
         return program
     config = weighing or weighing_config(program)
-    program.weighed = weigh_rules(training.split, config, candidates_of(program.model, config))
+    program.weighed = weigh_rules(training.split, config, candidates_of(program.model, config), device=device)
     return program
 
 
@@ -439,6 +439,17 @@ def weigh_rules(
     config: WeighingConfig,
     given: Candidates | None = None,
     on_done: Callable[[int], None] = lambda num: None,
+    device: str = "cpu",
 ) -> WeighedProgram:
-    """Return rules found on a split, and those `given`, with weights."""
-    return WeighedProgram(Weighing(split, config, given).run(on_done), config, split.known)
+    """Return rules found on a split, and those `given`, with weights learned on a device.
+
+    Clues are weighed on the CPU, whatever the device.
+    """
+    if device == "cpu" or config.wants_clues:
+        weighing = Weighing(split, config, given)
+    else:
+        from .weighing_blocks import BlockWeighing
+
+        require_device(device)
+        weighing = BlockWeighing(split, config, given, device=device)
+    return WeighedProgram(weighing.run(on_done), config, split.known)

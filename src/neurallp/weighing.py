@@ -5,11 +5,12 @@ body is to arrive there, and how likely one is to come back; the latter two satu
 query has one weight for each, and one for the prior: log(1 + how often the entity is an answer).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,11 @@ class WeighingConfig:
         if not self.penalties:
             raise ConfigError("Weighing needs at least one penalty.")
 
+    @property
+    def wants_clues(self) -> bool:
+        """Whether there are to be rules that are neither chains nor a prior."""
+        return not {*self.kinds} <= {"chain", "prior"}
+
 
 def links_are_telling(split: Split) -> bool:
     """Return whether some pair to be validated is linked by a known fact, whichever way.
@@ -105,6 +111,7 @@ class Weighing:
         self.true = KnownAnswers(split.true_triples, self.num_relations)
         self.num_threads = num_threads or num_cores()
         self.deadline = np.inf
+        self._spare: list[_Bench] = []
 
     @property
     def queries(self) -> list[int]:
@@ -113,26 +120,35 @@ class Weighing:
 
     def run(self, on_done: Callable[[int], None] = lambda num: None) -> WeighedRules:
         """Return the weighed rules; `on_done` is told how many facts each query has that is done."""
-        spare: list[_Bench] = []
-
-        def weigh(query: int) -> _Fitted:
-            # No lock is needed: popping is atomic, but asking first whether one is left is not.
-            try:
-                bench = spare.pop()
-            except IndexError:
-                bench = _Bench(self)
-            fitted = bench.fit(query, *bench.candidates(query))
-            spare.append(bench)
-            on_done(len(self.questions[query]))
-            return fitted
-
         self.deadline = monotonic() + self.config.mining_seconds
         pool = ThreadPoolExecutor(self.num_threads)
         try:
-            fitted = dict(zip(self.queries, pool.map(weigh, self.queries), strict=True))
+            fitted = dict(zip(self.queries, self._fit_all(pool, on_done), strict=True))
         finally:
             pool.shutdown(cancel_futures=True)  # Ctrl-C waits for what is under way, and for no more
         return WeighedRules(self.kb.relations, self.kb.reflexive_relations, choose_penalties(fitted))
+
+    def _fit_all(self, pool: Executor, on_done: Callable[[int], None]) -> "Iterable[_Fitted]":
+        """Return the weights of each query in turn."""
+
+        def weigh(query: int) -> _Fitted:
+            with self._bench() as bench:
+                fitted = bench.fit(query, *bench.candidates(query))
+            on_done(len(self.questions[query]))
+            return fitted
+
+        return pool.map(weigh, self.queries)
+
+    @contextmanager
+    def _bench(self) -> "Iterator[_Bench]":
+        """Lend a bench that is spare, or a new one."""
+        # No lock is needed: popping is atomic, but asking first whether one is left is not.
+        try:
+            bench = self._spare.pop()
+        except IndexError:
+            bench = _Bench(self)
+        yield bench
+        self._spare.append(bench)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,25 +240,30 @@ class _Bench:
         order = np.random.default_rng((self.config.seed, query)).permutation(len(questions))
         return questions[order[:num]]
 
-    def fit(self, query: int, bodies: Sequence[Body], clues: Sequence[Clue]) -> "_Fitted":
+    def fit(self, query: int, bodies: Sequence[Body], clues: Sequence[Clue] = ()) -> "_Fitted":
         """Return the weights of a query's rules; where they are too many, of those that matter most."""
-        fit = _Fit(self, query, tuple(bodies), tuple(clues))
+        fit = self._start(query, tuple(bodies), tuple(clues))
         fit.learn(self._sample(query, self.config.max_questions))
         most, num = self.config.max_rules, len(bodies)
-        if most is None or num + len(clues) <= most:
+        if most is None or fit.num_rules <= most:
             return fit.judged()
         kept = np.sort(np.argsort(-fit.importance, kind="stable")[:most])
-        return self.fit(
-            query,
-            [bodies[rule] for rule in kept[kept < num]],
-            [clues[rule - num] for rule in kept[kept >= num]],
-        )
+        chains, others = kept[kept < num], kept[kept >= num] - num
+        return self.fit(query, [bodies[rule] for rule in chains], [clues[rule] for rule in others])
+
+    def _start(self, query: int, bodies: tuple[Body, ...], clues: tuple[Clue, ...]) -> "_Fit":
+        return _Fit(self, query, bodies, clues)
 
 
 class _Fit:
-    """The weights of one query on their way: Adam on batches, under all penalties at once."""
+    """The weights of one query on their way: Adam on batches, under all penalties at once.
 
-    def __init__(self, bench: _Bench, query: int, bodies: tuple[Body, ...], clues: tuple[Clue, ...]) -> None:
+    Any stands for arrays and lessons that may lie on another device.
+    """
+
+    def __init__(
+        self, bench: _Bench, query: int, bodies: tuple[Body, ...], clues: tuple[Clue, ...] = ()
+    ) -> None:
         self.bench, self.query, self.bodies, self.clues = bench, query, bodies, clues
         weighing, settings = bench.weighing, len(bench.config.penalties)
         operators = weighing.operators
@@ -254,92 +275,109 @@ class _Fit:
             weighing.kb.facts, query, weighing.num_relations, operators.num_entities
         ) * ("prior" in bench.config.kinds)
         size = 3 * self.num_rules + 1  # the last is the prior's
+        self.penalties = np.array(bench.config.penalties)
         self.values = np.zeros((size, settings))
-        self.slopes = np.zeros((size, settings))
+        self.slopes: Any = np.zeros((size, settings))
         self.first, self.second, self.num_steps = np.zeros_like(self.values), np.zeros_like(self.values), 0
         self.counts = np.zeros((self.num_rules, 2), dtype=np.int64)  # fired, right
 
+    def _weights(self, of: Any) -> Any:
+        return of[:-1].reshape(self.num_rules, 3, len(self.bench.config.penalties))
+
     def _terms(self, of: Floats) -> Terms:
-        return Terms(of[:-1].reshape(self.num_rules, 3, of.shape[1]), of[-1])
-
-    def _lessons(self, questions: Questions, known: KnownAnswers, *, hide: bool) -> Iterator[Lessons]:
-        """Yield questions with what the rules say, as many at a time as there is room for.
-
-        What is known beside their answers is left out; the facts asked for are hidden where it says so.
-        """
-        while len(questions):
-            told = self.bench.walker.gather(
-                self.tree,
-                self.listed,
-                self.query,
-                questions.sources,
-                questions.answers if hide else None,
-                whole_pair=self.bench.weighing.whole_pair,
-                barred=self.barred,
-            )
-            now, questions = questions[: len(told)], questions[len(told) :]
-            others = _others(known, now)
-            yield Lessons(
-                told.entries, told.starts, told.ends, now.sources, now.answers, *others, self.barred
-            )
-
-    def count(self, questions: Questions) -> Ids:
-        """Return how many answers each rule says, and how many of them are right."""
-        for lessons in self._lessons(questions, self.bench.weighing.known, hide=True):
-            count_right(lessons, self.bench.sheet.marks, self.counts)
-        return self.counts
+        return Terms(self._weights(of), of[-1])
 
     def learn(self, questions: Questions) -> None:
-        """Fit the weights."""
+        """Fit the weights, as many questions at a time as there is room for."""
         config = self.bench.config
         num_batches = -(-len(questions) // config.batch_size)
         num_passes = max(2, min(30, -(-config.least_steps // num_batches)))
         rng = np.random.default_rng((config.seed, self.query))
         for lessons in self._lessons(questions, self.bench.weighing.known, hide=True):
-            count_right(lessons, self.bench.sheet.marks, self.counts)
+            self._count(lessons)
             for _ in range(num_passes):
-                order = rng.permutation(len(lessons.ends))
+                order = self._ids(rng.permutation(len(lessons.answers)))
                 for start in range(0, len(order), config.batch_size):
-                    batch = order[start : start + config.batch_size]
-                    batch_gradient(
-                        lessons,
-                        batch,
-                        self._terms(self.values),
-                        self.priors,
-                        self.bench.sheet,
-                        self._terms(self.slopes),
-                    )
+                    self._slope(lessons, order[start : start + config.batch_size])
                     self._descend(num_batches * num_passes)
+
+    def count(self, questions: Questions) -> Ids:
+        """Return how many answers each rule says, and how many of them are right."""
+        for lessons in self._lessons(questions, self.bench.weighing.known, hide=True):
+            self._count(lessons)
+        return self.counts
 
     @property
     def importance(self) -> Floats:
         """How much each rule says in all: its weights, times how often it fires on right answers."""
-        weights = np.abs(self._terms(self.values).rules).sum(axis=(1, 2))
-        importance: Floats = weights * np.sqrt(self.counts[:, 1])
+        importance: Floats = np.abs(self._weights(self.values)).sum(axis=(1, 2)) * np.sqrt(self.counts[:, 1])
         return importance
+
+    def _lessons(self, questions: Questions, known: KnownAnswers, *, hide: bool) -> Iterator[Any]:
+        """Yield questions with what the rules say, as many at a time as there is room for.
+
+        Beside its answer, what is known of a question is left out. Its fact is hidden in learning.
+        """
+        while len(questions):
+            told = self._gather(questions, questions.answers if hide else None)
+            now, questions = questions[: len(told)], questions[len(told) :]
+            yield self._prepare(told, now, _others(known, now))
+
+    def _gather(self, questions: Questions, hidden: Ids | None) -> Any:
+        return self.bench.walker.gather(
+            self.tree,
+            self.listed,
+            self.query,
+            questions.sources,
+            hidden,
+            whole_pair=self.bench.weighing.whole_pair,
+            barred=self.barred,
+        )
+
+    def _prepare(self, told: Any, now: Questions, others: tuple[Ids, Ids]) -> Any:
+        """Return all that is needed to learn from questions, or to rank their answers."""
+        return Lessons(told.entries, told.starts, told.ends, now.sources, now.answers, *others, self.barred)
+
+    def _ids(self, order: Ids) -> Any:
+        """Return the order of a pass as `_slope` wants its batches."""
+        return order
+
+    def _count(self, lessons: Any) -> None:
+        """Count how often each rule says an entity, and how often that is right."""
+        count_right(lessons, self.bench.sheet.marks, self.counts)
+
+    def _slope(self, lessons: Any, batch: Any) -> None:
+        """Set the slopes to those of a batch's mean loss."""
+        terms, slopes = self._terms(self.values), self._terms(self.slopes)
+        batch_gradient(lessons, batch, terms, self.priors, self.bench.sheet, slopes)
 
     def _descend(self, total: int) -> None:
         """Take one step of Adam, whose size falls to a tenth on the way."""
         config = self.bench.config
         self.num_steps += 1
-        self.slopes += np.array(config.penalties) * self.values
+        self.slopes += self.penalties * self.values
         self.first += 0.1 * (self.slopes - self.first)
         self.second += 0.001 * (self.slopes**2 - self.second)
         rate = config.learning_rate * max(0.1, 1 - 0.9 * self.num_steps / total)
         mean = self.first / (1 - 0.9**self.num_steps)
         spread = self.second / (1 - 0.999**self.num_steps)
-        self.values -= rate * mean / (np.sqrt(spread) + 1e-8)
+        self.values -= rate * mean / (spread**0.5 + 1e-8)
 
     def judged(self) -> "_Fitted":
         """Return the weights with how well they rank validation."""
         weighing, weights = self.bench.weighing, self._terms(self.values)
-        ranks = [np.zeros((0, len(self.bench.config.penalties)))]
+        ranks = [np.zeros((0, len(weights.prior)))]
         if self.query in weighing.valid:
-            for lessons in self._lessons(weighing.valid[self.query], weighing.true, hide=False):
-                ranks.append(np.zeros((len(lessons.ends), len(weights.prior))))
-                rank_settings(lessons, weights, self.priors, self.bench.sheet, ranks[-1])
+            asked = self._lessons(weighing.valid[self.query], weighing.true, hide=False)
+            ranks += [self._rank(lessons) for lessons in asked]
         confidences = self.counts[:, 1] / np.maximum(self.counts[:, 0], 1)
         return _Fitted(self.bodies, self.clues, *weights, confidences, 1.0 / np.concatenate(ranks))
+
+    def _rank(self, lessons: Any) -> Floats:
+        """Return the realistic ranks of answers, (question, setting)."""
+        ranks = np.zeros((len(lessons.answers), len(self.penalties)))
+        rank_settings(lessons, self._terms(self.values), self.priors, self.bench.sheet, ranks)
+        return ranks
 
 
 def _by_query(triples: Ids, num_relations: int) -> dict[int, Questions]:

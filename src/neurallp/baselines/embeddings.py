@@ -40,7 +40,7 @@ class EmbeddingScorer:
             for rows, score in ((~is_inverse, self._score_tails), (is_inverse, self._score_heads)):
                 for some in _portions(np.flatnonzero(rows)):
                     asked = torch.from_numpy(sources[some]), torch.from_numpy(queries[some])
-                    dense[some] = score(*asked).numpy()
+                    dense[some] = score(*asked).cpu().numpy()
         return Scores.of_dense(dense)
 
     def _score_tails(self, sources: torch.Tensor, queries: torch.Tensor) -> torch.Tensor:
@@ -58,29 +58,35 @@ def _portions(rows: Ids) -> list[Ids]:
 
 
 def fit_transe(
-    split: Split, seed: int = 0, *, dimension: int = 100, num_epochs: int = 100
+    split: Split, seed: int = 0, *, dimension: int = 100, num_epochs: int = 100, device: str = "cpu"
 ) -> EmbeddingScorer:
     """Return TransE: the tail lies where the relation moves the head."""
     settings = {"embedding_dim": dimension, "loss": "marginranking"}
-    return _fit(split, seed, "TransE", settings, num_epochs)
+    return _fit(split, seed, "TransE", settings, num_epochs, device)
 
 
 def fit_distmult(
-    split: Split, seed: int = 0, *, dimension: int = 100, num_epochs: int = 100
+    split: Split, seed: int = 0, *, dimension: int = 100, num_epochs: int = 100, device: str = "cpu"
 ) -> EmbeddingScorer:
     """Return DistMult: the product of head, relation and tail, summed over dimensions."""
     settings = {"embedding_dim": dimension, "loss": "marginranking"}
-    return _fit(split, seed, "DistMult", settings, num_epochs)
+    return _fit(split, seed, "DistMult", settings, num_epochs, device)
 
 
 def fit_ntn(
-    split: Split, seed: int = 0, *, dimension: int = 32, num_slices: int = 2, num_epochs: int = 100
+    split: Split,
+    seed: int = 0,
+    *,
+    dimension: int = 32,
+    num_slices: int = 2,
+    num_epochs: int = 100,
+    device: str = "cpu",
 ) -> EmbeddingScorer:
     """Return a Neural Tensor Network: a layer of bilinear forms for each relation."""
     settings: dict[str, Any] = {"embedding_dim": dimension, "num_slices": num_slices, "loss": "crossentropy"}
     # PyKEEN would start with entities so large that every unit of the layer is saturated.
     settings["entity_initializer"] = "xavier_normal"
-    return _fit(split, seed, "NTN", settings, num_epochs, learning_rate=0.03)
+    return _fit(split, seed, "NTN", settings, num_epochs, device, learning_rate=0.03)
 
 
 def _fit(
@@ -89,6 +95,7 @@ def _fit(
     name: str,
     settings: Mapping[str, Any],
     num_epochs: int,
+    device: str,
     learning_rate: float = 0.01,
 ) -> EmbeddingScorer:
     """Return a model fitted to facts and train; wrong triples are drawn at random."""
@@ -96,7 +103,7 @@ def _fit(
     make_loop = import_extra("pykeen.training", "baselines").SLCWATrainingLoop
     factory = to_pykeen(split.known)
     with one_torch_thread():
-        model = make_model(triples_factory=factory, random_seed=seed, **settings)
+        model = make_model(triples_factory=factory, random_seed=seed, **settings).to(device)
         loop = make_loop(
             model=model,
             triples_factory=factory,

@@ -134,7 +134,7 @@ def learn(
     training = _prepare(split, configs, engine.value, choose_device(device), as_json, dry_run)
     program = _learn(training, out, resume, as_json)
     if preset is not Preset.paper if weigh is None else weigh:
-        _weigh(program, split, weighing, as_json)
+        _weigh(program, split, weighing, choose_device(device), as_json)
     metrics = _judge(program, split, engine.value)
     program.save(out, metrics)
     _report(program, out, metrics, as_json)
@@ -196,14 +196,14 @@ def _learn(training: "Training", out: Path, resume: bool, quiet: bool) -> "Progr
     return finish(training)
 
 
-def _weigh(program: "Program", split: "Split", settings: Mapping[str, Any], quiet: bool) -> None:
+def _weigh(program: "Program", split: "Split", settings: Mapping[str, Any], device: str, quiet: bool) -> None:
     """Weigh what was learned; Ctrl-C leaves the model as it is."""
     from ..program import candidates_of, weighing_config
 
     config = weighing_config(program, **settings)
     given = candidates_of(program.model, config)
     try:
-        program.weighed = weigh_watched(split, config, given, quiet)
+        program.weighed = weigh_watched(split, config, given, device, quiet)
     except KeyboardInterrupt:
         say("Stopped while weighing; the model is kept without weights.")
 

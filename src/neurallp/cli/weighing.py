@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from ..errors import ConfigError, require_choice
-from .arguments import Data, Json, load_split
+from .arguments import Data, Device, Json, choose_device, load_split
 from .printing import console, log, measures_table, print_json
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def weigh(
         typer.Option(help="What a question may not see: its own fact, or all that link its pair."),
     ] = HidingName.auto,
     seed: Annotated[int, typer.Option(help="Fixes what is sampled.")] = 0,
+    device: Device = "auto",
     as_json: Json = False,
 ) -> None:
     """Learn how much each rule of RULES counts.
@@ -91,9 +93,9 @@ def weigh(
     )
     split = load_split(data, seed)
     given = _given(rules, split.relations, config)
-    if not (given or mine or {*config.kinds} - {"chain", "prior"}):
+    if not (given or mine or config.wants_clues):
         raise ConfigError(f"{rules} has no rule for the relations of {data}. Find some with --mine.")
-    program = weigh_watched(split, config, given, as_json)
+    program = weigh_watched(split, config, given, choose_device(device), as_json)
     parts = [part for part in ("valid", "test") if len(getattr(split, part))]
     metrics = {part: program.evaluate(split, part).as_dict() for part in parts}  # type: ignore[arg-type]
     program.save(out, metrics)
@@ -120,7 +122,11 @@ def _given(path: Path, relations: "Relations", config: "WeighingConfig") -> "dic
 
 
 def weigh_watched(
-    split: "Split", config: "WeighingConfig", given: "Mapping[int, Sequence[Body]]", quiet: bool
+    split: "Split",
+    config: "WeighingConfig",
+    given: "Mapping[int, Sequence[Body]]",
+    device: str,
+    quiet: bool,
 ) -> "WeighedProgram":
     """Weigh under a progress bar, which shows only on a terminal."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -132,4 +138,4 @@ def weigh_watched(
         *columns, console=log, disable=quiet or not log.is_terminal, transient=True, expand=True
     ) as progress:
         task = progress.add_task("Weighing", total=2 * len(split.known.facts))
-        return weigh_rules(split, config, given, lambda num_questions: progress.advance(task, num_questions))
+        return weigh_rules(split, config, given, partial(progress.advance, task), device)
