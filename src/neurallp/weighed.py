@@ -92,13 +92,12 @@ class WeighedRules:
             if number < num
             else self._clue(query, weighed.clues[number - num])
         )
-        worth = float(weighed.totals[number]), float(weighed.confidences[number])
-        return replace(rule, weight=worth[0], confidence=worth[1])
+        weight, confidence = float(weighed.totals[number]), float(weighed.confidences[number])
+        return replace(rule, weight=weight, confidence=confidence)
 
     def _chain(self, query: int, body: Body) -> Rule:
         name = self.relations.operator_name
-        body_names = tuple(map(name, body))
-        return Rule(name(query), body_names, 0.0, distinct_ends=self.excludes_source(query))
+        return Rule(name(query), tuple(map(name, body)), 0.0, distinct_ends=self.excludes_source(query))
 
     def _clue(self, query: int, clue: Clue) -> Rule:
         """Return a clue as a rule; one that is anchored never comes back to the source."""

@@ -2,7 +2,8 @@
 
 Each rule gives three pieces of evidence for an answer: that it fires, how likely a random walk along its
 body is to arrive there, and how likely one is to come back; the latter two saturated by a logarithm. A
-query has one weight for each, and one for the prior: log(1 + how often the entity is an answer).
+query has one weight for each, and one for the prior: log(1 + how often the entity is an answer). Rules that
+are no chains, the clues, have evidence of their own in the place of the walks.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
