@@ -41,13 +41,17 @@ def walker_over(kb, max_length=3, max_entries=1000):
     return EvidenceWalker(group_edges(operators), operators.num_operators, max_length, max_entries)
 
 
-def gather_all(walker, bodies, query, sources, answers=None, clues=(), entities=NAMES, **hiding):
+def gather_all(
+    walker, bodies, query, sources, answers=None, clues=(), entities=NAMES, *, whole_pair=False, barred=False
+):
     """Return {(rule, entity): (there, back)} for each question, however many parts they come in."""
     told, tree = [], grow_tree(bodies)
     listed = list_clues(clues, len(bodies), len(walker.scratch.hidden), entities)
     while len(told) < len(sources):
         rest = None if answers is None else answers[len(told) :]
-        found = walker.gather(tree, listed, query, sources[len(told) :], rest, **hiding)
+        flags = np.broadcast_to(whole_pair, len(sources))[len(told) :]
+        asked = sources[len(told) :], rest
+        found = walker.gather(tree, listed, query, *asked, whole_pair=flags, barred=barred)
         assert len(found) > 0
         for start, end in zip(found.starts, found.ends, strict=True):
             columns = (column[start:end].tolist() for column in found.entries)
@@ -246,8 +250,15 @@ class Lesson:
 
     @property
     def told(self):
-        others = np.cumsum([0, *map(len, self.others)]), np.concatenate(self.others)
-        return Lessons(self.entries, self.starts, self.ends, self.sources, self.answers, *others, self.barred)
+        offsets, others = np.cumsum([0, *map(len, self.others)]), np.concatenate(self.others)
+        known_ends = offsets[:-1] + [len(known) for known in self.known]
+        aside = offsets, others, known_ends
+        return Lessons(self.entries, self.starts, self.ends, self.sources, self.answers, *aside, self.barred)
+
+    @property
+    def known(self):
+        """The other known answers of each question; the rest is set aside for another reason."""
+        return [others[: (len(others) + 1) // 2] for others in self.others]
 
     @property
     def terms(self):
@@ -333,7 +344,7 @@ def test_a_rule_s_share_of_right_answers_counts_all_that_are_known():
     counts = np.zeros((NUM_RULES, 2), dtype=np.int64)
     count_right(lesson.told, lesson.sheet.marks, counts)
     right = [
-        (rule, entity in {*lesson.others[question], lesson.answers[question]})
+        (rule, entity in {*lesson.known[question], lesson.answers[question]})
         for question in range(lesson.num_questions)
         for entity, rule in zip(
             lesson.entries.entities[lesson.starts[question] : lesson.ends[question]],

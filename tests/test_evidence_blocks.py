@@ -23,13 +23,15 @@ needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is 
 DEVICES = ["cpu", pytest.param("cuda", marks=needs_gpu)]
 
 
-def gather_blocks(walker, bodies, query, sources, answers=None, **hiding):
+def gather_blocks(walker, bodies, query, sources, answers=None, *, whole_pair=False, barred=False):
     """Return {(rule, entity): (there, back)} for each question, as `gather_all` does."""
     told, tree, layout = [], grow_tree(bodies), Layout(walker, bodies)
     keys = list(zip(layout.rules.tolist(), layout.entities.tolist(), strict=True))
     while len(told) < len(sources):
         rest = None if answers is None else answers[len(told) :]
-        block = walker.gather(tree, layout, query, sources[len(told) :], rest, **hiding)
+        flags = np.broadcast_to(whole_pair, len(sources))[len(told) :]
+        asked = sources[len(told) :], rest
+        block = walker.gather(tree, layout, query, *asked, whole_pair=flags, barred=barred)
         assert len(block) > 0
         told += [
             {key: tuple(pair) for key, pair in zip(keys, column, strict=True) if pair[0] > 0}
@@ -43,14 +45,15 @@ def gather_blocks(walker, bodies, query, sources, answers=None, **hiding):
     kb=knowledge_bases(num_entities=4, most_facts=14),
     bodies=bodies_over,
     query=st.integers(0, 3),
-    hiding=st.sampled_from([None, "fact", "pair"]),
+    hiding=st.sampled_from([None, "fact", "pair", "both"]),
     barred=st.booleans(),
     max_bytes=st.sampled_from([1, 1 << 20]),
 )
 def test_blocks_say_what_the_walker_says(kb, bodies, query, hiding, barred, max_bytes):
     sources, answers = questions_of(kb, query)
     asked = (bodies, query, sources, None if hiding is None else answers)
-    how = {"whole_pair": hiding == "pair", "barred": barred}
+    turns = {"pair": [True], "both": [False, True]}.get(hiding, [False])
+    how = {"whole_pair": np.resize(turns, len(sources)), "barred": barred}
     blocks = gather_blocks(BlockWalker(Operators.of(kb), max_bytes=max_bytes), *asked, **how)
     for found, expected in zip(blocks, gather_all(walker_over(kb), *asked, **how), strict=True):
         assert_equal_evidence(found, expected)
@@ -77,8 +80,12 @@ QUICK = WeighingConfig(max_length=2, num_candidates=20, num_pairs=40, least_step
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(
     "config",
-    [replace(QUICK, hiding="fact", max_rules=8), replace(QUICK, hiding="pair", kinds=("chain",))],
-    ids=["fact", "pair"],
+    [
+        replace(QUICK, hiding="fact", max_rules=8),
+        replace(QUICK, hiding="pair", kinds=("chain",)),
+        replace(QUICK, hiding="both"),
+    ],
+    ids=["fact", "pair", "both"],
 )
 def test_weights_learned_in_blocks_are_those_learned_question_by_question(split, config, device):
     expected = Weighing(split, config).run().queries

@@ -21,7 +21,7 @@ from neurallp.formats.weighed_rules import add_weighed, read_weighed
 from neurallp.knowledge import Relations, name_parts, split_triples
 from neurallp.program import WeighedProgram, bodies_of, weigh_rules
 from neurallp.weighed import WeighedQuery, WeighedRules, log_frequencies
-from neurallp.weighing import Weighing, WeighingConfig, _Fitted, choose_penalties, links_are_telling
+from neurallp.weighing import Weighing, WeighingConfig, _Fitted, choose_penalties
 
 ALL = 10**6
 QUICK = WeighingConfig(max_length=2, num_candidates=30, num_pairs=40, least_steps=40, max_questions=300)
@@ -266,23 +266,6 @@ def test_a_penalty_is_chosen_on_validation_by_a_query_that_has_enough_and_else_i
     chosen = choose_penalties({0: fitted(many), 1: fitted([[1, 0, 0]] * 20), 2: fitted([])})
     assert [(chosen[query].weights[0, 0], chosen[query].prior) for query in (0, 1)] == [(3, 30), (1, 10)]
     assert choose_penalties({0: fitted([])})[0].prior == 20
-
-
-@pytest.mark.parametrize(
-    ("valid", "telling"),
-    [
-        ([("a", "r", "c"), ("a", "s", "b")], True),
-        ([("a", "r", "c"), ("b", "s", "a")], True),
-        ([("a", "r", "c"), ("c", "r", "a")], False),
-        ([], True),
-    ],
-)
-def test_pairs_are_hidden_whole_exactly_where_no_pair_to_be_validated_is_linked(valid, telling):
-    split = name_parts({"train": [("a", "r", "b"), ("b", "s", "c")], "valid": valid})
-    assert links_are_telling(split) == telling
-    assert Weighing(split, QUICK).whole_pair == (not telling)
-    assert Weighing(split, replace(QUICK, hiding="pair")).whole_pair
-    assert not Weighing(split, replace(QUICK, hiding="fact")).whole_pair
 
 
 @pytest.mark.parametrize(

@@ -21,14 +21,13 @@ from .engine.evidence import Body, Clue, EvidenceWalker, group_edges, grow_tree,
 from .engine.operators import num_cores
 from .engine.weighing_kernels import Lessons, Sheet, Terms, batch_gradient, count_right, rank_settings
 from .errors import ConfigError, DataError, require_choice, require_positive
+from .hiding import Aside, Flags, Hiding, Veil
 from .knowledge import Ids, KnownAnswers, Questions, Split, ask_both_ways
 from .mining import Miner, find_unary
 from .rules import Kind
 from .weighed import WeighedQuery, WeighedRules, log_frequencies
 
 Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Hiding = Literal["auto", "fact", "pair"]
 
 #: Validation questions of a query from which on it chooses its own penalty.
 ENOUGH_TO_CHOOSE = 20
@@ -45,13 +44,13 @@ class WeighingConfig:
     num_pairs: int = 200  # looked at for bodies
     mining_seconds: float = 300.0  # for all queries together
     max_questions: int = 4000  # learned from
-    hiding: Hiding = "auto"  # what a question may not see: its own fact, or all that link its pair
+    hiding: Hiding = "auto"  # what a question may not see
     kinds: tuple[Kind, ...] = ("chain", "prior")
     num_unary: int = 200
     num_anchored: int = 20  # and as many mirrored ones
     penalties: tuple[float, ...] = (2e-4, 3e-3, 5e-2)  # on squared weights; chosen on validation
     batch_size: int = 32
-    learning_rate: float = 0.03
+    learning_rate: float = 0.06
     least_steps: int = 150
     seed: int = 0
 
@@ -70,18 +69,6 @@ class WeighingConfig:
     def wants_clues(self) -> bool:
         """Whether there are to be rules that are neither chains nor a prior."""
         return not {*self.kinds} <= {"chain", "prior"}
-
-
-def links_are_telling(split: Split) -> bool:
-    """Return whether some pair to be validated is linked by a known fact, whichever way.
-
-    Where none is (as in FB15K-237), a training pair's other links must be hidden too, or the rules that
-    learning likes best never fire when it counts.
-    """
-    known, asked = split.known.facts, split.valid
-    pairs = np.sort(known[:, [0, 2]], axis=1) @ np.array([len(split.entities), 1])
-    wanted = np.sort(asked[:, [0, 2]], axis=1) @ np.array([len(split.entities), 1])
-    return not len(asked) or bool(np.isin(wanted, pairs).any())
 
 
 Candidates = Mapping[int, Sequence[Body]]
@@ -104,8 +91,7 @@ class Weighing:
         self.operators = Operators.of(self.kb)
         self.runs = group_edges(self.operators)
         self.num_relations = len(split.relations)
-        hiding = config.hiding
-        self.whole_pair = hiding == "pair" or (hiding == "auto" and not links_are_telling(split))
+        self.veil = Veil(split, config.hiding)
         self.questions = _by_query(self.kb.facts, self.num_relations)
         self.known = KnownAnswers(self.kb.facts, self.num_relations)
         self.valid = _by_query(split.valid, self.num_relations)
@@ -215,17 +201,16 @@ class _Bench:
     def _bodies(self, query: int) -> list[Body]:
         """Return the bodies given for a query and those found between its pairs, without repetition."""
         pairs = self._sample(query, self.config.num_pairs if self.config.num_candidates else 0)
-        mined = self.miner.mine(
-            pairs, self.weighing.whole_pair, self.config.num_candidates, self.weighing.deadline
-        )
+        turns, deadline = self.weighing.veil.turns, self.weighing.deadline
+        limit = self.config.num_candidates // len(turns)
+        mined = [body for whole in turns for body in self.miner.mine(pairs, whole, limit, deadline)]
         found = dict.fromkeys([*self.weighing.given.get(query, ()), *mined])
         return [body for body in found if body and body != (query,)]
 
     def _unary(self, query: int) -> list[Clue]:
         weighing, entities = self.weighing, self.weighing.kb.entities
-        found = find_unary(
-            weighing.runs, weighing.questions[query], weighing.whole_pair, self.config.num_unary
-        )
+        pairs, whole_pair = weighing.questions[query], all(weighing.veil.turns)
+        found = find_unary(weighing.runs, pairs, whole_pair, self.config.num_unary)
         return [Clue("unary", operator, entities[answer]) for operator, answer in found]
 
     def _shared(self, query: int, kind: Literal["anchored", "mirrored"]) -> list[Clue]:
@@ -276,7 +261,9 @@ class _Fit:
             weighing.kb.facts, query, weighing.num_relations, operators.num_entities
         ) * ("prior" in bench.config.kinds)
         size = 3 * self.num_rules + 1  # the last is the prior's
-        self.penalties = np.array(bench.config.penalties)
+        # A direct link is trusted as far as it goes: only what else is said is kept small.
+        penalised = np.repeat([*(len(body) > 1 for body in bodies), *(True for _ in clues)], 3)
+        self.penalties = np.append(penalised, True)[:, None] * np.array(bench.config.penalties)
         self.values = np.zeros((size, settings))
         self.slopes: Any = np.zeros((size, settings))
         self.first, self.second, self.num_steps = np.zeros_like(self.values), np.zeros_like(self.values), 0
@@ -294,7 +281,8 @@ class _Fit:
         num_batches = -(-len(questions) // config.batch_size)
         num_passes = max(2, min(30, -(-config.least_steps // num_batches)))
         rng = np.random.default_rng((config.seed, self.query))
-        for lessons in self._lessons(questions, self.bench.weighing.known, hide=True):
+        whole_pair = self.bench.weighing.veil.whole_pair(questions)
+        for lessons in self._lessons(questions, self.bench.weighing.known, whole_pair):
             self._count(lessons)
             for _ in range(num_passes):
                 order = self._ids(rng.permutation(len(lessons.answers)))
@@ -304,7 +292,8 @@ class _Fit:
 
     def count(self, questions: Questions) -> Ids:
         """Return how many answers each rule says, and how many of them are right."""
-        for lessons in self._lessons(questions, self.bench.weighing.known, hide=True):
+        whole_pair = self.bench.weighing.veil.whole_pair(questions)
+        for lessons in self._lessons(questions, self.bench.weighing.known, whole_pair):
             self._count(lessons)
         return self.counts
 
@@ -314,30 +303,35 @@ class _Fit:
         importance: Floats = np.abs(self._weights(self.values)).sum(axis=(1, 2)) * np.sqrt(self.counts[:, 1])
         return importance
 
-    def _lessons(self, questions: Questions, known: KnownAnswers, *, hide: bool) -> Iterator[Any]:
+    def _lessons(
+        self, questions: Questions, known: KnownAnswers, whole_pair: Flags | None = None
+    ) -> Iterator[Any]:
         """Yield questions with what the rules say, as many at a time as there is room for.
 
-        Beside its answer, what is known of a question is left out. Its fact is hidden in learning.
+        Beside its answer, what is known of a question is left out. In learning its fact is hidden, or its
+        `whole_pair`.
         """
         while len(questions):
-            told = self._gather(questions, questions.answers if hide else None)
+            told = self._gather(questions, whole_pair)
             now, questions = questions[: len(told)], questions[len(told) :]
-            yield self._prepare(told, now, _others(known, now))
+            flags = None if whole_pair is None else whole_pair[: len(told)]
+            whole_pair = None if whole_pair is None else whole_pair[len(told) :]
+            yield self._prepare(told, now, self.bench.weighing.veil.set_aside(known, now, flags))
 
-    def _gather(self, questions: Questions, hidden: Ids | None) -> Any:
+    def _gather(self, questions: Questions, whole_pair: Flags | None) -> Any:
         return self.bench.walker.gather(
             self.tree,
             self.listed,
             self.query,
             questions.sources,
-            hidden,
-            whole_pair=self.bench.weighing.whole_pair,
+            None if whole_pair is None else questions.answers,
+            whole_pair=False if whole_pair is None else whole_pair,
             barred=self.barred,
         )
 
-    def _prepare(self, told: Any, now: Questions, others: tuple[Ids, Ids]) -> Any:
+    def _prepare(self, told: Any, now: Questions, aside: Aside) -> Any:
         """Return all that is needed to learn from questions, or to rank their answers."""
-        return Lessons(told.entries, told.starts, told.ends, now.sources, now.answers, *others, self.barred)
+        return Lessons(told.entries, told.starts, told.ends, now.sources, now.answers, *aside, self.barred)
 
     def _ids(self, order: Ids) -> Any:
         """Return the order of a pass as `_slope` wants its batches."""
@@ -369,14 +363,14 @@ class _Fit:
         weighing, weights = self.bench.weighing, self._terms(self.values)
         ranks = [np.zeros((0, len(weights.prior)))]
         if self.query in weighing.valid:
-            asked = self._lessons(weighing.valid[self.query], weighing.true, hide=False)
+            asked = self._lessons(weighing.valid[self.query], weighing.true)
             ranks += [self._rank(lessons) for lessons in asked]
         confidences = self.counts[:, 1] / np.maximum(self.counts[:, 0], 1)
         return _Fitted(self.bodies, self.clues, *weights, confidences, 1.0 / np.concatenate(ranks))
 
     def _rank(self, lessons: Any) -> Floats:
         """Return the realistic ranks of answers, (question, setting)."""
-        ranks = np.zeros((len(lessons.answers), len(self.penalties)))
+        ranks = np.zeros((len(lessons.answers), self.values.shape[1]))
         rank_settings(lessons, self._terms(self.values), self.priors, self.bench.sheet, ranks)
         return ranks
 
@@ -388,10 +382,3 @@ def _by_query(triples: Ids, num_relations: int) -> dict[int, Questions]:
     queries, starts = np.unique(questions.queries[order], return_index=True)
     groups = np.split(order, starts[1:])  # of nothing there is one part all the same
     return {int(query): questions[rows] for query, rows in zip(queries, groups, strict=False)}
-
-
-def _others(known: KnownAnswers, questions: Questions) -> tuple[Ids, Ids]:
-    """Return the known answers of each question but the one asked for, and where each question's begin."""
-    rows, entities = known.pairs(questions.sources, questions.queries)
-    other = entities != questions.answers[rows]
-    return np.searchsorted(rows[other], np.arange(len(questions) + 1)), entities[other]

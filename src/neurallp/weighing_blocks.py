@@ -12,6 +12,7 @@ from torch import Tensor
 from .engine.evidence import Body, Clue
 from .engine.evidence_blocks import Block, BlockWalker, Layout
 from .errors import ConfigError
+from .hiding import Aside, Flags
 from .knowledge import Ids, Questions
 from .weighing import Floats, Weighing, _Bench, _Fit, _Fitted
 
@@ -60,14 +61,12 @@ class _BlockBench(_Bench):
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """Questions on the device: what rules say, their answers, and who is none of them.
-
-    Masked are other known answers, and a barred source.
-    """
+    """Questions on the device: what rules say, their answers, who is no candidate, and who is right."""
 
     values: Tensor  # (row, 2, question)
     answers: Tensor  # (question,)
     masked: Tensor  # (entity, question)
+    known: Tensor  # (entity, question)
 
 
 class _BlockFit(_Fit):
@@ -95,29 +94,33 @@ class _BlockFit(_Fit):
         for name in state:
             setattr(self, name, getattr(self, name).cpu().numpy())
 
-    def _gather(self, questions: Questions, hidden: Ids | None) -> Block:
+    def _gather(self, questions: Questions, whole_pair: Flags | None) -> Block:
         return self.bench.blocks.gather(
             self.tree,
             self.layout,
             self.query,
             questions.sources,
-            hidden,
-            whole_pair=self.bench.weighing.whole_pair,
+            None if whole_pair is None else questions.answers,
+            whole_pair=False if whole_pair is None else whole_pair,
             barred=self.barred,
         )
 
     @torch.no_grad()
-    def _prepare(self, told: Block, now: Questions, others: tuple[Ids, Ids]) -> _Asked:
-        masked = torch.zeros(len(self.priors), len(now), dtype=torch.bool, device=self.bench.blocks.device)
-        columns = np.repeat(np.arange(len(now)), np.diff(others[0]))
-        masked[self._tensor(others[1]), self._tensor(columns)] = True
+    def _prepare(self, told: Block, now: Questions, aside: Aside) -> _Asked:
+        known = torch.zeros(len(self.priors), len(now), dtype=torch.bool, device=self.bench.blocks.device)
+        columns = np.repeat(np.arange(len(now)), np.diff(aside.offsets))
+        is_known = np.arange(len(columns)) < aside.known_ends[columns]
+        known[self._tensor(aside.entities[is_known]), self._tensor(columns[is_known])] = True
+        masked = known.clone()
+        masked[self._tensor(aside.entities), self._tensor(columns)] = True
+        answers, each = self._tensor(now.answers), torch.arange(len(now), device=known.device)
+        known[answers, each] = True
         if self.barred:
-            masked[self._tensor(now.sources), torch.arange(len(now), device=masked.device)] = True
-        return _Asked(told.values, self._tensor(now.answers), masked)
+            masked[self._tensor(now.sources), each] = True
+        return _Asked(told.values, answers, masked, known)
 
     def _count(self, lessons: _Asked) -> None:
-        known, num = lessons.masked.clone(), len(lessons.answers)
-        known[lessons.answers, torch.arange(num, device=known.device)] = True
+        known, num = lessons.known, len(lessons.answers)
         rows = torch.zeros(len(self.layout), 2, dtype=torch.int64, device=known.device)
         for start in range(0, num, AT_ONCE):
             fired = lessons.values[:, 0, start : start + AT_ONCE] > 0

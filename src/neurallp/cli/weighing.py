@@ -49,6 +49,7 @@ class HidingName(StrEnum):
     auto = "auto"
     fact = "fact"
     pair = "pair"
+    both = "both"
 
 
 def weigh(
@@ -67,7 +68,9 @@ def weigh(
     kinds: Kinds = None,
     hiding: Annotated[
         HidingName,
-        typer.Option(help="What a question may not see: its own fact, or all that link its pair."),
+        typer.Option(
+            help="What a question may not see: its own fact, all links of its pair, or both in turn."
+        ),
     ] = HidingName.auto,
     seed: Annotated[int, typer.Option(help="Fixes what is sampled.")] = 0,
     device: Device = "auto",

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from numba import njit
 
 from ..knowledge import Ids
-from .evidence_kernels import Entries, Runs, Scratch, Small, Tree, find_run, hide, saturate, walk
+from .evidence_kernels import Entries, Flags, Runs, Scratch, Small, Tree, find_run, hide, saturate, walk
 
 #: Entities added to those counted, so that a few do not make a confidence.
 SMOOTHING = 5
@@ -197,7 +197,7 @@ def gather(
     sources: Ids,
     query: int,
     answers: Ids,
-    whole_pair: bool,
+    whole_pair: Flags,
     barred: bool,
     entries: Entries,
     ends: Ids,
@@ -209,7 +209,7 @@ def gather(
     end = 0
     for i in range(len(sources)):
         if answers[i] >= 0:
-            hide(runs, sources[i], query, answers[i], whole_pair, scratch.hidden)
+            hide(runs, sources[i], query, answers[i], whole_pair[i], scratch.hidden)
         end = walk(runs, tree, scratch, sources[i], answers[i], barred, entries, end)
         if end >= 0:
             end = _add_clues(runs, clues, scratch, sources[i], query, answers[i], barred, entries, end)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..knowledge import Ids, Vocabulary
 from .clue_kernels import Clues, gather
-from .evidence_kernels import Entries, Runs, Scratch, Tree
+from .evidence_kernels import Entries, Flags, Runs, Scratch, Tree
 from .operators import Operators
 
 Body = tuple[int, ...]
@@ -135,7 +135,7 @@ class EvidenceWalker:
         sources: Ids,
         answers: Ids | None = None,
         *,
-        whole_pair: bool = False,
+        whole_pair: bool | Flags = False,
         barred: bool = False,
     ) -> Gathered:
         """Return the evidence for as many of the questions as there is room for, at least one.
@@ -145,7 +145,7 @@ class EvidenceWalker:
         """
         hidden = np.full(len(sources), -1) if answers is None else answers
         ends = np.zeros(len(sources), dtype=np.int64)
-        asked = sources, query, hidden, whole_pair, barred
+        asked = sources, query, hidden, np.broadcast_to(whole_pair, len(sources)).copy(), barred
         while True:
             done = gather(self.runs, tree, clues, self.scratch, *asked, self.entries, ends)
             if done or not len(sources):

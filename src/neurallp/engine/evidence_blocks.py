@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..knowledge import Ids
 from .evidence import Body
-from .evidence_kernels import Tree
+from .evidence_kernels import Flags, Tree
 from .operators import Operators
 
 #: Rows that one thread adds up; longer sums are made of shorter ones, so that none holds up the rest.
@@ -198,14 +198,15 @@ class BlockWalker:
         sources: Ids,
         answers: Ids | None = None,
         *,
-        whole_pair: bool = False,
+        whole_pair: bool | Flags = False,
         barred: bool = False,
     ) -> Block:
         """Return the evidence for as many of the questions as there is room for, as EvidenceWalker does."""
         sources = sources[: self.room_for(tree, layout)]
         hidden: dict[int, _Hidden] = {}
         if answers is not None:
-            links = self._links(query, sources, answers[: len(sources)], whole_pair)
+            whole = np.broadcast_to(whole_pair, len(answers))[: len(sources)]
+            links = self._links(query, sources, answers[: len(sources)], whole)
             hidden = self._hide(links[np.isin(links.operators, tree.operators)])
         origins = torch.as_tensor(sources, device=self.device)
         columns = torch.arange(len(sources), device=self.device)
@@ -233,16 +234,16 @@ class BlockWalker:
             for k, rows in zip(operators, np.split(order, first[1:]), strict=False)
         }
 
-    def _links(self, query: int, sources: Ids, answers: Ids, whole_pair: bool) -> _Links:
+    def _links(self, query: int, sources: Ids, answers: Ids, whole_pair: Flags) -> _Links:
         """Return what the questions must not see: their own facts or their pairs', there and back."""
-        columns, operators = np.arange(len(sources)), np.full(len(sources), query)
-        if whole_pair:
-            order, pairs = self._pairs
-            asked = sources * self.num_entities + answers
-            first, end = np.searchsorted(pairs, asked), np.searchsorted(pairs, asked, side="right")
-            columns = np.repeat(columns, end - first)
-            before = np.cumsum(end - first) - (end - first)
-            operators = self.operators.operators[order[(first - before)[columns] + np.arange(len(columns))]]
+        order, pairs = self._pairs
+        asked = sources * self.num_entities + answers
+        first, end = np.searchsorted(pairs, asked), np.searchsorted(pairs, asked, side="right")
+        columns = np.repeat(np.arange(len(sources)), end - first)
+        before = np.cumsum(end - first) - (end - first)
+        operators = self.operators.operators[order[(first - before)[columns] + np.arange(len(columns))]]
+        hidden = whole_pair[columns] | (operators == query)
+        columns, operators = columns[hidden], operators[hidden]
         starts, ends = sources[columns], answers[columns]
         num_relations = self.operators.num_relations
         inverses = (operators + num_relations) % (2 * num_relations)

@@ -13,7 +13,7 @@ Floats = NDArray[np.floating[Any]]
 
 
 class Lessons(NamedTuple):
-    """Questions with what rules say of their candidates, and with their other known answers."""
+    """Questions with what rules say of their candidates, and with who is no candidate."""
 
     entries: Entries
     starts: Ids  # (question,) where each question's entries begin
@@ -22,6 +22,7 @@ class Lessons(NamedTuple):
     answers: Ids
     other_offsets: Ids  # (question + 1,)
     others: Ids
+    known_ends: Ids  # (question,) where the known among them end
     barred: bool  # whether sources are no answers
 
 
@@ -153,7 +154,7 @@ def batch_gradient(
 def count_right(lessons: Lessons, marks: NDArray[np.int8], counts: Ids) -> None:
     """Add to each rule's (fired, right) how often it says an entity, and how often that is a known answer."""
     for i in range(len(lessons.ends)):
-        known = lessons.others[lessons.other_offsets[i] : lessons.other_offsets[i + 1]]
+        known = lessons.others[lessons.other_offsets[i] : lessons.known_ends[i]]
         marks[known] = 1
         marks[lessons.answers[i]] = 1
         for j in range(lessons.starts[i], lessons.ends[i]):
