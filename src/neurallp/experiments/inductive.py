@@ -101,7 +101,7 @@ def _paper_cells(quick: bool, device: str) -> Iterator[Cell]:
             learned = {**common, "preset": trial.preset, "settings": trial.settings, "device": device}
             published = {"Hits@10": neural_lp} if trial.model == "paper" else {}
             yield Cell({**labels, "model": trial.model}, published, learn_unseen, learned)
-        weighed = {**common, "settings": WEIGHED[data]}
+        weighed = {**common, "settings": {**WEIGHED[data], "max_questions": 1800}, "device": device}
         yield Cell({**labels, "model": "weighed"}, {}, weigh_unseen, weighed)
         fitted = {**common, "baseline": "transe", "device": device, **(QUICK if quick else {})}
         yield Cell({**labels, "model": "TransE"}, {"Hits@10": transe}, fit_unseen, fitted)
@@ -116,7 +116,7 @@ def _grail_cells(quick: bool, device: str) -> Iterator[Cell]:
             yield Cell({**labels, "model": "paper"}, {SAMPLED: published}, learn_grail, paper)
             ours = {**common, "preset": "default", "settings": OURS[base]}
             yield Cell({**labels, "model": "ours"}, {}, learn_grail, ours)
-            weighed = {"data": f"{base}_v{number}", "settings": GRAIL_WEIGHED[base], "quick": quick}
+            weighed = {**common, "settings": GRAIL_WEIGHED[base]}
             yield Cell({**labels, "model": "weighed"}, {}, weigh_grail, weighed)
             yield Cell({**labels, "model": "NBFNet"}, {SAMPLED: best})
 
@@ -135,11 +135,11 @@ def learn_unseen(
     return {**found, **story(program.history)}
 
 
-def weigh_unseen(*, data: str, seed: int, settings: Mapping[str, Any], quick: bool) -> Outcome:
+def weigh_unseen(*, data: str, seed: int, settings: Mapping[str, Any], device: str, quick: bool) -> Outcome:
     """Return how rules weighed without the test's entities rank the test, walking over all that is known."""
     split = load_set(data, quick)
     seen = hide_entities(split, seed)
-    weighed = weigh_quietly(seen, seed, settings, quick)
+    weighed = weigh_quietly(seen, seed, settings, device, quick)
     return {**_rank_drawn(Reasoner(split.known, weighed), split, seen), "num_rules": len(weighed)}
 
 
@@ -186,10 +186,10 @@ def learn_grail(
     return {**found, **story(program.history)}
 
 
-def weigh_grail(*, data: str, seed: int, settings: Mapping[str, Any], quick: bool) -> Outcome:
+def weigh_grail(*, data: str, seed: int, settings: Mapping[str, Any], device: str, quick: bool) -> Outcome:
     """Return how rules weighed on one graph rank the test of another, in both regimes."""
     split, new = _load_grail(data, quick)
-    weighed = weigh_quietly(split, seed, settings, quick)
+    weighed = weigh_quietly(split, seed, settings, device, quick)
     return {**_rank_grail(Reasoner(new.known, weighed), new, seed, quick), "num_rules": len(weighed)}
 
 

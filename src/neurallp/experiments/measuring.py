@@ -100,17 +100,21 @@ def walk(program: Program, kb: KnowledgeBase, device: str) -> ModelScorer:
     return ModelScorer(program.model.to(device), make_engine("auto", Operators.of(kb), device))
 
 
-def weigh_and_rank(*, data: str, seed: int, settings: Mapping[str, Any], quick: bool = False) -> Outcome:
+def weigh_and_rank(
+    *, data: str, seed: int, settings: Mapping[str, Any], device: str, quick: bool = False
+) -> Outcome:
     """Return how weighed rules, all of them found between known pairs, rank the test of a set."""
     split = load_set(data, quick)
-    weighed = weigh_quietly(split, seed, settings, quick)
+    weighed = weigh_quietly(split, seed, settings, device, quick)
     return {**figures(rank_test(Reasoner(split.known, weighed), split, quick)), "num_rules": len(weighed)}
 
 
-def weigh_quietly(split: Split, seed: int, settings: Mapping[str, Any], quick: bool = False) -> WeighedRules:
+def weigh_quietly(
+    split: Split, seed: int, settings: Mapping[str, Any], device: str, quick: bool
+) -> WeighedRules:
     """Return the rules found and weighed on a split."""
     chosen = {**settings, **(QUICK_WEIGHING if quick else {}), "seed": seed}
-    return weigh_rules(split, WeighingConfig(**chosen)).weighed
+    return weigh_rules(split, WeighingConfig(**chosen), device=device).weighed
 
 
 def fit_and_rank(*, data: str, seed: int, baseline: str, quick: bool = False, **options: Any) -> Outcome:

@@ -38,7 +38,7 @@ def _cells(quick: bool, device: str) -> Iterator[Cell]:
         paper = {**learned, "preset": "paper"}
         yield Cell({**labels, "model": "paper"}, {"Hits@10": neural_lp}, learn_and_rank, paper)
         yield Cell({**labels, "model": "ours"}, {}, learn_and_rank, {**learned, "preset": "default"})
-        weighed = {**common, "settings": {"max_length": steps}}
+        weighed = {**common, "settings": {"max_length": steps}, "device": device}
         yield Cell({**labels, "model": "weighed"}, {}, weigh_and_rank, weighed)
         fitted = {**common, "baseline": "isg", "num_steps": steps}
         yield Cell({**labels, "model": "ISG"}, {"Hits@10": isg}, fit_and_rank, fitted)
