@@ -171,6 +171,7 @@ def test_a_rule_is_one_json_object_that_reads_itself():
         "apart": [],
         "weight": None,
         "kind": "chain",
+        "answer": None,
         "measured_confidence": 0.5,
         "rule": "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y",
     }
