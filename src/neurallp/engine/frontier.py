@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -43,12 +43,9 @@ class FrontierEngine:
         self, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
     ) -> tuple[Tensor, Tensor]:
         """Return the scores of given (walk, entity) pairs, and each walk's sum over all entities."""
-        order = np.argsort(rows, kind="stable")
-        offsets = np.searchsorted(rows[order], np.arange(len(walks) + 1))
-        task = self._task(attention, walks, normalize)
-        wanted = offsets, entities[order].astype(np.uint32)
-        sorted_scores, totals = _PairScores.apply(*attention.pair, self, task, wanted)  # type: ignore[no-untyped-call]
-        return sorted_scores[torch.from_numpy(np.argsort(order))], totals
+        task, wanted = self._task(attention, walks, normalize), Wanted.of(rows, entities, len(walks))
+        scored: tuple[Tensor, Tensor] = _PairScores.apply(*attention.pair, self, task, wanted)  # type: ignore[no-untyped-call]
+        return scored
 
     def scores(self, attention: Attention, walks: Walks, *, normalize: bool) -> Scores:
         """Return the scores of all entities, without gradients."""
@@ -164,6 +161,25 @@ def _small(ids: Ids) -> Small:
     return np.ascontiguousarray(ids.astype(np.uint32))
 
 
+class Wanted(NamedTuple):
+    """Pairs in the order of their walks."""
+
+    order: Ids  # (pair,) which of the pairs asked for stands here
+    offsets: Ids  # (walk + 1,)
+    entities: Small
+
+    @classmethod
+    def of(cls, rows: Ids, entities: Ids, num_walks: int) -> "Wanted":
+        order = np.argsort(rows, kind="stable")
+        offsets = np.searchsorted(rows[order], np.arange(num_walks + 1))
+        return cls(order, offsets, entities[order].astype(np.uint32))
+
+    def in_order_asked(self, values: Doubles) -> Doubles:
+        asked = np.empty_like(values)
+        asked[self.order] = values
+        return asked
+
+
 class _PairScores(torch.autograd.Function):
     """Scores forward; backward walks again, which costs less than keeping every memory."""
 
@@ -174,25 +190,25 @@ class _PairScores(torch.autograd.Function):
         memory: Tensor,
         engine: FrontierEngine,
         task: Task,
-        wanted: tuple[Ids, Small],
+        wanted: Wanted,
     ) -> tuple[Tensor, Tensor]:
         """Return the scores of the wanted pairs and each walk's total."""
         ctx.save_for_backward(operator, memory)
         ctx.engine, ctx.task, ctx.wanted = engine, task, wanted
-        num_pairs, num_walks = len(wanted[1]), len(task.sources)
-        pairs = Pairs(*wanted, np.zeros(num_pairs), np.zeros(num_walks))
+        num_pairs, num_walks = len(wanted.order), len(task.sources)
+        pairs = Pairs(wanted.offsets, wanted.entities, np.zeros(num_pairs), np.zeros(num_walks))
         scores, totals = np.zeros(num_pairs), np.zeros(num_walks)
         out = scores, totals, *_gradient_room(task, 1), 0, False
         engine.share(task, partial(_score, task, pairs, out))
-        return torch.from_numpy(scores).to(operator), torch.from_numpy(totals).to(operator)
+        return torch.from_numpy(wanted.in_order_asked(scores)).to(operator), torch.from_numpy(totals).to(operator)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, score_gradients: Tensor, total_gradients: Tensor) -> tuple[Tensor | None, ...]:
         """Return the gradients to both attentions, summed over walks in order."""
-        task = ctx.task
+        task, wanted = ctx.task, ctx.wanted
         given = [each.double().contiguous().numpy() for each in (score_gradients, total_gradients)]
-        pairs = Pairs(*ctx.wanted, *given)
+        pairs = Pairs(wanted.offsets, wanted.entities, given[0][wanted.order], given[1])
         unused = np.zeros_like(given[0]), np.zeros_like(given[1])
         sums = [torch.zeros(each.transpose(0, 1).shape, dtype=torch.float64) for each in ctx.saved_tensors]
         at_once = max(CHUNK, MOST_GRADIENT_BYTES // sum(each.nbytes for each in _gradient_room(task, 1)))
