@@ -120,13 +120,14 @@ class FrontierEngine:
         size = self.operators.num_entities
         graph = self._graph._replace(runs=self._graph.runs.copy(), targets=self._graph.targets.copy())
         trail = Trail(
-            memories=np.zeros((num_steps + 2, size)),
+            memories=np.zeros((num_steps + 1, size)),
             adjoints=np.zeros((num_steps + 1, size)),
             touched=np.zeros(size, np.uint32),
             seen=np.zeros(size, bool),
             reached=np.zeros(num_steps + 1, np.int64),
             totals=np.zeros(num_steps + 1),
-            counts=np.zeros(self.operators.num_operators),
+            weights=np.zeros((num_steps + 2, num_steps + 1)),
+            scores=np.zeros(size),
             blocks=np.zeros(-(-size // BLOCK), bool),
         )
         return graph, trail
@@ -200,7 +201,9 @@ class _PairScores(torch.autograd.Function):
         scores, totals = np.zeros(num_pairs), np.zeros(num_walks)
         out = scores, totals, *_gradient_room(task, 1), 0, False
         engine.share(task, partial(_score, task, pairs, out))
-        return torch.from_numpy(wanted.in_order_asked(scores)).to(operator), torch.from_numpy(totals).to(operator)
+        return torch.from_numpy(wanted.in_order_asked(scores)).to(operator), torch.from_numpy(totals).to(
+            operator
+        )
 
     @staticmethod
     @once_differentiable
