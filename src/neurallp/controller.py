@@ -34,7 +34,7 @@ class Controller(nn.Module):
 
 
 class _Attend(torch.autograd.Function):
-    """Eqs. 9 to 11 in one piece: at these sizes an operation costs less than recording it for the way back."""
+    """Eqs. 9 to 11 in one piece: recording an operation for the way back would cost more than doing it."""
 
     @staticmethod
     def forward(

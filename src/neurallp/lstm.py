@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 class Tape(NamedTuple):
-    """What the steps leave behind for the way back; gates stand in the order forget, write, show, candidate."""
+    """What the steps leave for the way back; gates stand in the order forget, write, show, candidate."""
 
     read: Tensor  # (query + 1, input): the last row is END, read at step T + 1
     gates: Tensor  # (step, query, gate, hidden), squashed

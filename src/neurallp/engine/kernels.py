@@ -243,7 +243,7 @@ def _step_back(
     common: float,
     normalize: bool,
 ) -> None:
-    """Pass the gradients to u_t, and one `common` to all scores, on to the attention of step t and its memories.
+    """Pass the gradients to u_t, and one `common` to all scores, on to step t's attention and memories.
 
     The last hop was not followed: gradients to it are already gradients to what it read.
     """
