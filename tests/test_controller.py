@@ -132,19 +132,19 @@ def test_previous_keys_read_h0_to_the_last_and_present_keys_h1_to_this(
         np.testing.assert_allclose(memory[t - 1, :t], expected)
 
 
-def test_the_gradient_of_the_recurrence_is_that_of_torch_s():
-    relation_controller = controller(num_steps=3, num_ranks=1)
-    one = relation_controller.ranks[0]
-    query = torch.randn(4, EMBEDDING_SIZE, dtype=torch.float64, requires_grad=True)
+@pytest.mark.parametrize("memory_keys", ["previous", "present"])
+@pytest.mark.parametrize("num_steps", [1, 3])
+def test_gradients_to_every_weight_pass_the_finite_difference_check(num_steps, memory_keys):
+    allowed = torch.ones(NUM_OPERATORS, NUM_OPERATORS, dtype=torch.bool)
+    allowed[2, 3:] = False
+    relation_controller = controller(num_steps, 1, memory_keys, allowed)
+    names, weights = zip(*relation_controller.named_parameters(), strict=True)
 
-    def states(query, end, recurrent, bias):
-        return torch.func.functional_call(
-            one.lstm, {"recurrent": recurrent, "input_bias": bias}, (query, end, 3)
-        )
+    def attention(*given):
+        changed = dict(zip(names, given, strict=True))
+        return torch.func.functional_call(relation_controller, changed, torch.tensor([4, 2])).pair
 
-    given = (query, one.end, one.lstm.recurrent.clone(), one.lstm.input_bias)
-    inputs = [each.detach().clone().requires_grad_() for each in given]
-    assert torch.autograd.gradcheck(states, inputs)
+    assert torch.autograd.gradcheck(attention, [each.detach().requires_grad_() for each in weights])
 
 
 def test_the_forget_gate_starts_open_and_the_others_level():

@@ -134,6 +134,28 @@ def assert_frontier_equals_reference(case, normalize=True, through=None):
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("output", [0, 1])
+@few
+@given(**cases, num_steps=st.integers(1, 4))
+def test_one_answer_for_each_walk_or_its_total_alone_gets_the_same_gradients(
+    output, seed, num_steps, num_ranks, normalize
+):
+    case, rng = Case(seed, num_steps, num_ranks), np.random.default_rng(seed)
+    rows, entities = rng.permutation(20), case.entities[:20]
+    found, wanted = (
+        torch.autograd.grad(
+            make(case.operators).pair_scores(case.attention, case.walks, rows, entities, normalize=normalize)[
+                output
+            ],
+            case.attention.pair,
+            case.gradients[1],
+        )
+        for make in (FrontierEngine, ReferenceEngine)
+    )
+    for ours, theirs in zip(found, wanted, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("num_hidden", [2, 5, 30])
 def test_any_number_of_facts_can_be_hidden_from_one_walk(num_hidden):
     case, rng = Case(11, num_steps=3), np.random.default_rng(0)

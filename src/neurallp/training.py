@@ -77,7 +77,8 @@ class Training:
         self.lesson = Lesson.of(split, config)
         self.engine = make_engine(engine, self.lesson.operators, device)
         self.judge = Judge(split, engine, device)
-        self.optimizer = torch.optim.Adam(model.parameters(), lr=config.learning_rate, fused=True)
+        self.weights = list(model.parameters())
+        self.optimizer = torch.optim.Adam(self.weights, lr=config.learning_rate, fused=True)
         self.best_weights = _copy(model.state_dict())
 
     def epochs(self) -> Iterator[Epoch]:
@@ -107,7 +108,7 @@ class Training:
         batches = self.lesson.batches(np.random.default_rng([self.config.seed, number]))
         losses = [self.step(batch) for batch in batches]
         loss = float(torch.stack(losses).mean())
-        if not all(bool(weights.isfinite().all()) for weights in self.model.parameters()):
+        if not all(bool(weights.isfinite().all()) for weights in self.weights):
             rate = self.config.learning_rate
             raise ConfigError(f"Learning went out of bounds in epoch {number}. Lower learning_rate {rate}.")
         mrr = self.judge.valid_mrr(self.model)
@@ -121,7 +122,7 @@ class Training:
     def step(self, batch: "Batch") -> Tensor:
         """Take one step of gradient descent and return the loss before it."""
         loss = self.differentiate(batch)
-        for weights in self.model.parameters():
+        for weights in self.weights:
             if weights.grad is not None:
                 weights.grad.clamp_(-5.0, 5.0)
         self.optimizer.step()

@@ -1,10 +1,10 @@
 """The CPU engine: walks only what a source reaches, one question at a time, compiled and on all cores."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,6 +17,8 @@ from ..knowledge import Ids
 from .kernels import BLOCK, Doubles, Graph, Pairs, Small, Task, Trail, score_all, score_pairs
 from .operators import Operators, num_cores
 from .walks import Scores, Walks
+
+Room = tuple[Doubles, Doubles]  # for gradients of walks to both attentions
 
 # Walks that a thread takes at a time: few, because one walk from a hub can cost as much as a thousand others.
 CHUNK = 32
@@ -43,12 +45,9 @@ class FrontierEngine:
         self, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
     ) -> tuple[Tensor, Tensor]:
         """Return the scores of given (walk, entity) pairs, and each walk's sum over all entities."""
-        order = np.argsort(rows, kind="stable")
-        offsets = np.searchsorted(rows[order], np.arange(len(walks) + 1))
-        task = self._task(attention, walks, normalize)
-        wanted = offsets, entities[order].astype(np.uint32)
-        sorted_scores, totals = _PairScores.apply(*attention.pair, self, task, wanted)  # type: ignore[no-untyped-call]
-        return sorted_scores[torch.from_numpy(np.argsort(order))], totals
+        task, wanted = self._task(attention, walks, normalize), Wanted.of(rows, entities, len(walks))
+        scored: tuple[Tensor, Tensor] = _PairScores.apply(*attention.pair, self, task, wanted)  # type: ignore[no-untyped-call]
+        return scored
 
     def scores(self, attention: Attention, walks: Walks, *, normalize: bool) -> Scores:
         """Return the scores of all entities, without gradients."""
@@ -123,13 +122,14 @@ class FrontierEngine:
         size = self.operators.num_entities
         graph = self._graph._replace(runs=self._graph.runs.copy(), targets=self._graph.targets.copy())
         trail = Trail(
-            memories=np.zeros((num_steps + 2, size)),
+            memories=np.zeros((num_steps + 1, size)),
             adjoints=np.zeros((num_steps + 1, size)),
             touched=np.zeros(size, np.uint32),
             seen=np.zeros(size, bool),
             reached=np.zeros(num_steps + 1, np.int64),
             totals=np.zeros(num_steps + 1),
-            counts=np.zeros(self.operators.num_operators),
+            weights=np.zeros((num_steps + 2, num_steps + 1)),
+            scores=np.zeros(size),
             blocks=np.zeros(-(-size // BLOCK), bool),
         )
         return graph, trail
@@ -164,61 +164,112 @@ def _small(ids: Ids) -> Small:
     return np.ascontiguousarray(ids.astype(np.uint32))
 
 
+class Wanted(NamedTuple):
+    """Pairs in the order of their walks."""
+
+    order: Ids  # (pair,) which of the pairs asked for stands here
+    offsets: Ids  # (walk + 1,)
+    entities: Small
+
+    @classmethod
+    def of(cls, rows: Ids, entities: Ids, num_walks: int) -> "Wanted":
+        """Return the (walk, entity) pairs asked for."""
+        order = np.argsort(rows, kind="stable")
+        offsets = np.searchsorted(rows[order], np.arange(num_walks + 1))
+        return cls(order, offsets, entities[order].astype(np.uint32))
+
+    @property
+    def is_one_each(self) -> bool:
+        """Whether every walk has one pair."""
+        return len(self.order) == len(self.offsets) - 1 and bool((np.diff(self.offsets) == 1).all())
+
+
 class _PairScores(torch.autograd.Function):
-    """Scores forward; backward walks again, which costs less than keeping every memory."""
+    """Scores forward; backward walks again, which costs less than keeping every memory.
+
+    Where every walk has one pair, its slopes are taken on the way forward, and backward only multiplies them.
+    """
 
     @staticmethod
     def forward(
-        ctx: Any,
-        operator: Tensor,
-        memory: Tensor,
-        engine: FrontierEngine,
-        task: Task,
-        wanted: tuple[Ids, Small],
+        ctx: Any, operator: Tensor, memory: Tensor, engine: FrontierEngine, task: Task, wanted: Wanted
     ) -> tuple[Tensor, Tensor]:
         """Return the scores of the wanted pairs and each walk's total."""
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(operator, memory)
         ctx.engine, ctx.task, ctx.wanted = engine, task, wanted
-        num_pairs, num_walks = len(wanted[1]), len(task.sources)
-        pairs = Pairs(*wanted, np.zeros(num_pairs), np.zeros(num_walks))
+        num_pairs, num_walks = len(wanted.order), len(task.sources)
+        unit, ctx.slopes = 0.0, None
+        if any(ctx.needs_input_grad) and wanted.is_one_each and num_walks <= _most_walks(task):
+            unit, ctx.slopes = 1.0, _gradient_room(task, num_walks)
+        pairs = Pairs(wanted.offsets, wanted.entities, np.full(num_pairs, unit), np.zeros(num_walks))
         scores, totals = np.zeros(num_pairs), np.zeros(num_walks)
-        out = scores, totals, *_gradient_room(task, 1), 0, False
-        engine.share(task, partial(_score, task, pairs, out))
-        return torch.from_numpy(scores).to(operator), torch.from_numpy(totals).to(operator)
+        engine.share(task, partial(_score, task, pairs, (scores, totals), ctx.slopes, 0))
+        asked = np.empty_like(scores)
+        asked[wanted.order] = scores
+        return torch.from_numpy(asked).to(operator), torch.from_numpy(totals).to(operator)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, score_gradients: Tensor, total_gradients: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, to_scores: Tensor | None, to_totals: Tensor | None) -> tuple[Tensor | None, ...]:
         """Return the gradients to both attentions, summed over walks in order."""
-        task = ctx.task
-        given = [each.double().contiguous().numpy() for each in (score_gradients, total_gradients)]
-        pairs = Pairs(*ctx.wanted, *given)
-        unused = np.zeros_like(given[0]), np.zeros_like(given[1])
-        sums = [torch.zeros(each.transpose(0, 1).shape, dtype=torch.float64) for each in ctx.saved_tensors]
-        at_once = max(CHUNK, MOST_GRADIENT_BYTES // sum(each.nbytes for each in _gradient_room(task, 1)))
-        for base in range(0, len(task.sources), at_once):
-            part = range(base, min(base + at_once, len(task.sources)))
-            room = _gradient_room(task, len(part))
-            out = *unused, *room, base, True
-            ctx.engine.share(task, partial(_score, task, pairs, out), part)
-            rows = torch.from_numpy(task.rows[part.start : part.stop])
-            for total, gradients in zip(sums, room, strict=True):
-                total.index_add_(0, rows, torch.from_numpy(gradients))
+        wanted = ctx.wanted
+        gradients = _doubles(to_scores, len(wanted.order))[wanted.order]
+        if ctx.slopes is not None and to_totals is None:
+            parts = iter([(0, tuple(each * gradients.reshape(-1, 1, 1, 1) for each in ctx.slopes))])
+        else:
+            totals = _doubles(to_totals, len(wanted.offsets) - 1)
+            parts = _walk_again(
+                ctx.engine, ctx.task, Pairs(wanted.offsets, wanted.entities, gradients, totals)
+            )
         like = ctx.saved_tensors
-        return (
-            *(total.transpose(0, 1).to(each) for total, each in zip(sums, like, strict=True)),
-            None,
-            None,
-            None,
-        )
+        sums = [torch.zeros(each.transpose(0, 1).shape, dtype=torch.float64) for each in like]
+        for base, room in parts:
+            rows = torch.from_numpy(ctx.task.rows[base : base + len(room[0])])
+            for total, each in zip(sums, room, strict=True):
+                total.index_add_(0, rows, torch.from_numpy(each))
+        operator, memory = (total.transpose(0, 1).to(each) for total, each in zip(sums, like, strict=True))
+        return operator, memory, None, None, None
 
 
-def _score(task: Task, pairs: Pairs, out: Any, graph: Graph, trail: Trail, first: int, end: int) -> None:
-    score_pairs(graph, trail, first, end, task, pairs, *out)
+def _walk_again(engine: FrontierEngine, task: Task, pairs: Pairs) -> Iterator[tuple[int, Room]]:
+    """Yield the gradients of walks in parts that memory has room for, each with its first walk."""
+    unused = np.zeros_like(pairs.gradients), np.zeros_like(pairs.total_gradients)
+    at_once = _most_walks(task)
+    for base in range(0, len(task.sources), at_once):
+        part = range(base, min(base + at_once, len(task.sources)))
+        room = _gradient_room(task, len(part))
+        engine.share(task, partial(_score, task, pairs, unused, room, base), part)
+        yield base, room
 
 
-def _gradient_room(task: Task, num_walks: int) -> tuple[Doubles, Doubles]:
+def _score(
+    task: Task,
+    pairs: Pairs,
+    out: tuple[Doubles, Doubles],
+    room: Room | None,
+    base: int,
+    graph: Graph,
+    trail: Trail,
+    first: int,
+    end: int,
+) -> None:
+    """Score some walks; where no gradients are wanted, what they are added to is thrown away."""
+    gradients = _gradient_room(task, 1) if room is None else room
+    score_pairs(graph, trail, first, end, task, pairs, *out, *gradients, base, room is not None)
+
+
+def _gradient_room(task: Task, num_walks: int) -> Room:
     """Return zeros for the gradients of some walks, (walk, rank, step, …)."""
     num_ranks = len(task.operator)
     operator, memory = ((num_walks, num_ranks, *each.shape[2:]) for each in (task.operator, task.memory))
     return np.zeros(operator), np.zeros(memory)
+
+
+def _most_walks(task: Task) -> int:
+    """Return how many walks' gradients are kept at once."""
+    return max(CHUNK, MOST_GRADIENT_BYTES // sum(each.nbytes for each in _gradient_room(task, 1)))
+
+
+def _doubles(gradients: Tensor | None, num: int) -> Doubles:
+    return np.zeros(num) if gradients is None else gradients.double().contiguous().numpy()

@@ -47,15 +47,18 @@ class Graph(NamedTuple):
 
 
 class Trail(NamedTuple):
-    """What one walk leaves behind; all of it zero between walks."""
+    """What one walk leaves behind; `memories`, `adjoints`, `scores` and flags are zero between walks."""
 
-    memories: Doubles  # (T + 2, entity): u_0 … u_{T-1}; then what the last hop reads, and its outflow
-    adjoints: Doubles  # (T + 1, entity): gradients to the memories; or, in row 0, scores added over ranks
+    memories: (
+        Doubles  # (T + 1, entity): u_0 … u_T before division; a last hop not followed leaves what it reads
+    )
+    adjoints: Doubles  # (T + 1, entity): gradients to the memories
     touched: Small  # entities in order of first touch
     seen: Flags  # (entity,) whether touched
     reached: Ids  # (T + 1,) how many were touched by step t
-    totals: Doubles  # (T + 1,) the sum of each memory before it is divided by it
-    counts: Doubles  # (operator,) what the last hop reads, times the edges there are
+    totals: Doubles  # (T + 1,) the sum of each memory
+    weights: Doubles  # (T + 2, slot): memory attention over each memory's sum; in the last row 1 over it
+    scores: Doubles  # (entity,) added over ranks
     blocks: Flags  # (block,) whether a block of entities has scores
 
 
@@ -82,41 +85,8 @@ class Pairs(NamedTuple):
 
 
 @part
-def _scale(total: float, normalize: bool) -> float:
-    """Return what a memory is multiplied by; one that holds nothing stays as it is."""
-    if normalize and total > 0.0:
-        return 1.0 / max(total, SMALLEST_SUM)
-    return 1.0
-
-
-@part
-def _hide_next(
-    runs: Small, targets: Small, run_of: Small, hidden: Ids, hiding: Ids, first: int, walk: int, end: int
-) -> None:
-    """Show the edges hidden from the walk before and hide those of the next, unless these are the same.
-
-    What is hidden is swapped behind the end of its run: the last edge first, and shown in the opposite order.
-    """
-    if first < walk < end and hiding[walk - 1] == hiding[walk]:
-        return
-    num = hidden.shape[1]
-    for hide in range(0 if walk > first else 1, 2 if walk < end else 1):
-        row = hiding[walk - 1 + hide]
-        for i in range(num):
-            edge = hidden[row, num - 1 - i if hide else i]
-            if edge < 0:
-                continue
-            run = run_of[edge]
-            runs[run, 3] -= hide
-            behind = runs[run, 3]
-            targets[edge], targets[behind] = targets[behind], targets[edge]
-            runs[run, 3] += 1 - hide
-            runs[run, 4] += 1 - 2 * hide
-
-
-@part
 def _count_returns(offsets: Small, runs: Small, targets: Small, source: int, by: int) -> None:
-    """Change by how many edges the last hop counts in each run that leads back to the source."""
+    """Change by how many edges are counted in each run that leads back to the source."""
     for run in range(offsets[source], offsets[source + 1]):
         inverse = runs[run, 1]
         for edge in range(runs[run, 2], runs[run, 3]):
@@ -127,43 +97,45 @@ def _count_returns(offsets: Small, runs: Small, targets: Small, source: int, by:
 
 
 @part
-def _hop(
+def _turn_to(
     offsets: Small,
     runs: Small,
     targets: Small,
-    memories: Doubles,
-    touched: Small,
-    seen: Flags,
-    num: int,
-    t: int,
-    a: Doubles,
-    b: Doubles,
-) -> int:
-    """Fill memory t with sum_k a_t^k M_k of what step t reads, from all that was touched before."""
-    reached = num
-    for i in range(num):
-        entity = touched[i]
-        read = 0.0
-        for s in range(t):
-            read += b[t - 1, s] * memories[s, entity]
-        if read == 0.0:
-            continue
-        for run in range(offsets[entity], offsets[entity + 1]):
-            message = a[t - 1, runs[run, 0]] * read
-            if message == 0.0:
+    run_of: Small,
+    sources: Small,
+    hidden: Ids,
+    hiding: Ids,
+    first: int,
+    walk: int,
+    end: int,
+    may_return: bool,
+) -> None:
+    """Give the graph back as it was before the last walk, and make it what the next one may use.
+
+    What is hidden is swapped behind the end of its run: the last edge first, and shown in the opposite order.
+    """
+    num = hidden.shape[1]
+    same = first < walk < end and hiding[walk - 1] == hiding[walk]
+    for hide in range(0 if walk > first else 1, 2 if walk < end else 1):
+        source, row = sources[walk - 1 + hide], hiding[walk - 1 + hide]
+        if not may_return and hide == 0:
+            _count_returns(offsets, runs, targets, source, 1 - 2 * hide)
+        for i in range(0 if same else num):
+            edge = hidden[row, num - 1 - i if hide else i]
+            if edge < 0:
                 continue
-            for edge in range(runs[run, 2], runs[run, 3]):
-                target = targets[edge]
-                memories[t, target] += message
-                if not seen[target]:
-                    seen[target] = True
-                    touched[reached] = target
-                    reached += 1
-    return reached
+            run = run_of[edge]
+            runs[run, 3] -= hide
+            behind = runs[run, 3]
+            targets[edge], targets[behind] = targets[behind], targets[edge]
+            runs[run, 3] += 1 - hide
+            runs[run, 4] += 1 - 2 * hide
+        if not may_return and hide == 1:
+            _count_returns(offsets, runs, targets, source, 1 - 2 * hide)
 
 
 @part
-def _walk(
+def _take_step(
     offsets: Small,
     runs: Small,
     targets: Small,
@@ -172,61 +144,55 @@ def _walk(
     seen: Flags,
     reached: Ids,
     totals: Doubles,
+    weights: Doubles,
     source: int,
-    num_hops: int,
     a: Doubles,
     b: Doubles,
+    t: int,
+    follow: bool,
     normalize: bool,
     may_return: bool,
 ) -> None:
-    """Leave u_0 … u_{num_hops} of one walk and rank in the trail (eqs. 6 and 7)."""
-    memories[0, source] = 1.0
-    seen[source] = True
-    touched[0] = source
-    reached[0] = 1
-    totals[0] = 1.0
-    for t in range(1, num_hops + 1):
-        num = _hop(offsets, runs, targets, memories, touched, seen, reached[t - 1], t, a, b)
-        reached[t] = num
-        if not may_return:
-            memories[t, source] = 0.0
-        total = 0.0
-        for i in range(num):
-            total += memories[t, touched[i]]
-        scale = _scale(total, normalize)
-        for i in range(num):
-            memories[t, touched[i]] *= scale
-        totals[t] = total
+    """Leave u_t and the weights it is read by in the trail: the source, or sum_k a_t^k M_k of what t reads.
 
-
-@part
-def _count_last_hop(
-    offsets: Small,
-    runs: Small,
-    memories: Doubles,
-    touched: Small,
-    num: int,
-    last: int,
-    a: Doubles,
-    b: Doubles,
-    counts: Doubles,
-) -> float:
-    """Leave what the last hop reads and its outflow, edges counted instead of followed; return the sum."""
-    total = 0.0
+    Edges are counted for the sum of u_t; without `follow` they are only counted (eqs. 6 and 7).
+    """
+    num = reached[t - 1] if t > 0 else 0
+    end, total = num, 0.0
+    if t == 0:
+        memories[0, source] = total = 1.0
+        seen[source] = True
+        touched[0] = source
+        end = 1
     for i in range(num):
         entity = touched[i]
         read = 0.0
-        for s in range(last):
-            read += b[last - 1, s] * memories[s, entity]
-        outflow = 0.0
+        for s in range(t):
+            read += weights[t - 1, s] * memories[s, entity]
+        if not follow:
+            memories[t, entity] = read
         for run in range(offsets[entity], offsets[entity + 1]):
-            operator, count = runs[run, 0], runs[run, 4]
-            outflow += a[last - 1, operator] * count
-            counts[operator] += read * count
-        memories[last, entity] = read
-        memories[last + 1, entity] = outflow
-        total += read * outflow
-    return total
+            message = a[t - 1, runs[run, 0]] * read
+            total += message * runs[run, 4]
+            if message == 0.0 or not follow:
+                continue
+            for edge in range(runs[run, 2], runs[run, 3]):
+                target = targets[edge]
+                memories[t, target] += message
+                if not seen[target]:
+                    seen[target] = True
+                    touched[end] = target
+                    end += 1
+    reached[t], totals[t] = end, total
+    if t > 0 and follow and not may_return:
+        memories[t, source] = 0.0
+    # A memory that holds nothing stays as it is.
+    scale = 1.0
+    if normalize and total > 0.0:
+        scale = 1.0 / (total if total > SMALLEST_SUM else SMALLEST_SUM)
+    weights[len(b), t] = scale
+    for row in range(len(b)):
+        weights[row, t] = b[row, t] * scale
 
 
 @part
@@ -260,90 +226,53 @@ def _inflow(
 
 
 @part
-def _read_back(
-    memories: Doubles,
-    adjoints: Doubles,
-    num: int,
-    row: int,
-    b: Doubles,
-    b_grad: Doubles,
-    entity: int,
-    gradient: float,
-) -> None:
-    """Pass the gradient to a weighted sum of memories on to the weights and to the memories."""
-    for s in range(num):
-        b_grad[row, s] += gradient * memories[s, entity]
-        adjoints[s, entity] += gradient * b[row, s]
-
-
-@part
-def _hop_back(
+def _step_back(
     offsets: Small,
     runs: Small,
     targets: Small,
     memories: Doubles,
     adjoints: Doubles,
     touched: Small,
-    num: int,
-    t: int,
+    reached: Ids,
+    totals: Doubles,
+    weights: Doubles,
     a: Doubles,
-    b: Doubles,
     a_grad: Doubles,
     b_grad: Doubles,
+    t: int,
+    common: float,
+    normalize: bool,
 ) -> None:
-    """Pass the gradient to memory t on to both attentions of step t and to the memories before."""
-    for i in range(num):
+    """Pass the gradients to u_t, and one `common` to all scores, on to step t's attention and memories.
+
+    The last hop was not followed: gradients to it are already gradients to what it read.
+    """
+    last = len(a)
+    drift = common * weights[last, t]
+    if normalize and totals[t] > SMALLEST_SUM:
+        # Dividing by the sum takes away what all entities have in common.
+        for row in range(t, last + 1):
+            drift -= b_grad[row, t] * weights[row, t] / totals[t]
+    for i in range(reached[t - 1]):
         entity = touched[i]
         read = 0.0
         for s in range(t):
-            read += b[t - 1, s] * memories[s, entity]
-        # Attention of exactly 0 was not followed: its gradient is lost, but softmax multiplies it by 0.
+            read += weights[t - 1, s] * memories[s, entity]
+        # What was not read was not followed: its gradient is lost, but softmax multiplies it by 0.
         if read == 0.0:
             continue
-        gradient = 0.0
+        gradient = adjoints[t, entity] if t == last else 0.0
         for run in range(offsets[entity], offsets[entity + 1]):
             operator = runs[run, 0]
-            weight = a[t - 1, operator]
-            if weight == 0.0:
-                continue
-            total = 0.0
-            for edge in range(runs[run, 2], runs[run, 3]):
-                total += adjoints[t, targets[edge]]
+            total = drift * runs[run, 4]
+            if t < last:
+                for edge in range(runs[run, 2], runs[run, 3]):
+                    total += adjoints[t, targets[edge]]
             a_grad[t - 1, operator] += read * total
-            gradient += weight * total
-        _read_back(memories, adjoints, t, t - 1, b, b_grad, entity, gradient)
-
-
-@part
-def _scale_back(
-    memories: Doubles,
-    adjoints: Doubles,
-    touched: Small,
-    num: int,
-    t: int,
-    total: float,
-    normalize: bool,
-    common: float,
-) -> None:
-    """Turn gradients to u_t, plus one `common` to all entities, into gradients before the division."""
-    drift = 0.0
-    if normalize and total > SMALLEST_SUM:
-        for i in range(num):
-            entity = touched[i]
-            drift += (adjoints[t, entity] + common) * memories[t, entity]
-    scale = _scale(total, normalize)
-    for i in range(num):
-        entity = touched[i]
-        adjoints[t, entity] = scale * (adjoints[t, entity] + common - drift)
-
-
-@part
-def _clear(memories: Doubles, touched: Small, seen: Flags, num: int) -> None:
-    for i in range(num):
-        entity = touched[i]
-        seen[entity] = False
-        for t in range(len(memories)):
-            memories[t, entity] = 0.0
+            gradient += a[t - 1, operator] * total
+        for s in range(t):
+            b_grad[t - 1, s] += gradient * memories[s, entity]
+            adjoints[s, entity] += gradient * weights[t - 1, s]
 
 
 @kernel
@@ -366,94 +295,82 @@ def score_pairs(
     Gradients of a walk go to row `walk - base` of `a_grads` and `b_grads`; without, row 0 takes zeros.
     """
     offsets, runs, targets, run_of = graph
-    memories, adjoints, touched, seen, reached, totals, counts, _ = trail
+    memories, adjoints, touched, seen, reached, totals, weights, _, _ = trail
     sources, rows, hidden, hiding, operator, memory, normalize, may_return = task
-    num_ranks, last, num_operators = len(operator), int(operator.shape[2]), int(operator.shape[3])
-    for walk in range(first, end):
+    last = operator.shape[2]
+    for walk in range(first, end + 1):
+        _turn_to(offsets, runs, targets, run_of, sources, hidden, hiding, first, walk, end, may_return)
+        if walk == end:
+            break
         source, place = sources[walk], walk - base if differentiate else 0
         common = pairs.total_gradients[walk]
-        _hide_next(runs, targets, run_of, hidden, hiding, first, walk, end)
-        if not may_return:
-            _count_returns(offsets, runs, targets, source, may_return - 1)
-        for rank in range(num_ranks):
+        for rank in range(len(operator)):
             a, b = operator[rank, rows[walk]], memory[rank, rows[walk]]
             a_grad, b_grad = a_grads[place, rank], b_grads[place, rank]
-            _walk(
-                offsets,
-                runs,
-                targets,
-                memories,
-                touched,
-                seen,
-                reached,
-                totals,
-                source,
-                last - 1,
-                a,
-                b,
-                normalize,
-                may_return,
-            )
-            num = reached[last - 1]
-            for k in range(num_operators):
-                counts[k] = 0.0
-            totals[last] = _count_last_hop(offsets, runs, memories, touched, num, last, a, b, counts)
-            scale = _scale(totals[last], normalize)
             for t in range(last + 1):
-                mass = totals[t] * _scale(totals[t], normalize)
-                sums[walk] += b[last, t] * mass
-                b_grad[last, t] += common * mass
+                _take_step(
+                    offsets,
+                    runs,
+                    targets,
+                    memories,
+                    touched,
+                    seen,
+                    reached,
+                    totals,
+                    weights,
+                    source,
+                    a,
+                    b,
+                    t,
+                    t < last,
+                    normalize,
+                    may_return,
+                )
+                sums[walk] += weights[last, t] * totals[t]
+                b_grad[last, t] += common * totals[t]
             for pair in range(pairs.offsets[walk], pairs.offsets[walk + 1]):
                 entity, gradient = pairs.entities[pair], pairs.gradients[pair]
-                brought = 0.0
                 if may_return or entity != source:
-                    brought = scale * _inflow(
-                        offsets, runs, targets, memories, adjoints, a, a_grad, entity, gradient
+                    weight = weights[last, last]
+                    brought = _inflow(
+                        offsets, runs, targets, memories, adjoints, a, a_grad, entity, gradient * weight
                     )
-                score = b[last, last] * brought
-                b_grad[last, last] += gradient * brought
+                    scores[pair] += weight * brought
+                    b_grad[last, last] += gradient * brought
                 if seen[entity]:
                     for s in range(last):
-                        score += b[last, s] * memories[s, entity]
-                    _read_back(memories, adjoints, last, last, b, b_grad, entity, gradient)
-                scores[pair] += score
-            if differentiate:
-                # Dividing by the sum takes away what all entities have in common.
-                drift = common
-                if normalize and totals[last] > SMALLEST_SUM:
-                    drift -= b_grad[last, last]
-                scale *= b[last, last]
-                for k in range(num_operators):
-                    a_grad[last - 1, k] = scale * (a_grad[last - 1, k] + drift * counts[k])
-                for i in range(num):
-                    entity = touched[i]
-                    gradient = scale * (adjoints[last, entity] + drift * memories[last + 1, entity])
-                    _read_back(memories, adjoints, last, last - 1, b, b_grad, entity, gradient)
-                for t in range(last - 1, 0, -1):
-                    _scale_back(
-                        memories, adjoints, touched, reached[t], t, totals[t], normalize, common * b[last, t]
-                    )
-                    if not may_return:
-                        adjoints[t, source] = 0.0
-                    _hop_back(
-                        offsets,
-                        runs,
-                        targets,
-                        memories,
-                        adjoints,
-                        touched,
-                        reached[t - 1],
-                        t,
-                        a,
-                        b,
-                        a_grad,
-                        b_grad,
-                    )
-            _clear(memories, touched, seen, num)
-            _clear(adjoints, touched, seen, num)
-        if not may_return:
-            _count_returns(offsets, runs, targets, source, 1 - may_return)
-    _hide_next(runs, targets, run_of, hidden, hiding, first, end, end)
+                        scores[pair] += weights[last, s] * memories[s, entity]
+                        b_grad[last, s] += gradient * memories[s, entity]
+                        adjoints[s, entity] += gradient * weights[last, s]
+            for t in range(last if differentiate else 0, 0, -1):
+                if t < last and not may_return:
+                    adjoints[t, source] = 0.0
+                _step_back(
+                    offsets,
+                    runs,
+                    targets,
+                    memories,
+                    adjoints,
+                    touched,
+                    reached,
+                    totals,
+                    weights,
+                    a,
+                    a_grad,
+                    b_grad,
+                    t,
+                    common,
+                    normalize,
+                )
+            for s in range(last + 1):
+                for row in range(last + 1):
+                    b_grad[row, s] *= weights[last + 1, s]
+            for i in range(reached[last]):
+                entity = touched[i]
+                seen[entity] = False
+                for t in range(last + 1):
+                    memories[t, entity] = 0.0
+                    adjoints[t, entity] = 0.0
 
 
 @kernel
@@ -462,45 +379,50 @@ def score_all(
 ) -> None:
     """Write the scores of walks first … end - 1 one after another; `ends` says where each one's end."""
     offsets, runs, targets, run_of = graph
-    memories, adjoints, touched, seen, reached, totals, _, blocks = trail
+    memories, _, touched, seen, reached, totals, weights, scores, blocks = trail
     sources, rows, hidden, hiding, operator, memory, normalize, may_return = task
-    num_ranks, last = len(operator), int(operator.shape[2])
+    last = operator.shape[2]
     place = 0
-    for walk in range(first, end):
-        _hide_next(runs, targets, run_of, hidden, hiding, first, walk, end)
-        for rank in range(num_ranks):
+    for walk in range(first, end + 1):
+        _turn_to(offsets, runs, targets, run_of, sources, hidden, hiding, first, walk, end, may_return)
+        if walk == end:
+            break
+        for rank in range(len(operator)):
             a, b = operator[rank, rows[walk]], memory[rank, rows[walk]]
-            _walk(
-                offsets,
-                runs,
-                targets,
-                memories,
-                touched,
-                seen,
-                reached,
-                totals,
-                sources[walk],
-                last,
-                a,
-                b,
-                normalize,
-                may_return,
-            )
+            for t in range(last + 1):
+                _take_step(
+                    offsets,
+                    runs,
+                    targets,
+                    memories,
+                    touched,
+                    seen,
+                    reached,
+                    totals,
+                    weights,
+                    sources[walk],
+                    a,
+                    b,
+                    t,
+                    t <= last,
+                    normalize,
+                    may_return,
+                )
             for i in range(reached[last]):
                 entity = touched[i]
+                seen[entity] = False
                 blocks[entity // BLOCK] = True
                 for s in range(last + 1):
-                    adjoints[0, entity] += b[last, s] * memories[s, entity]
-            _clear(memories, touched, seen, reached[last])
+                    scores[entity] += weights[last, s] * memories[s, entity]
+                    memories[s, entity] = 0.0
         for block in range(len(blocks)):
             if not blocks[block]:
                 continue
             blocks[block] = False
-            for entity in range(block * BLOCK, min((block + 1) * BLOCK, adjoints.shape[1])):
-                if adjoints[0, entity] != 0.0:
+            for entity in range(block * BLOCK, (block + 1) * BLOCK):
+                if entity < len(scores) and scores[entity] != 0.0:
                     entities[place] = entity
-                    values[place] = adjoints[0, entity]
-                    adjoints[0, entity] = 0.0
+                    values[place] = scores[entity]
+                    scores[entity] = 0.0
                     place += 1
         ends[walk - first] = place
-    _hide_next(runs, targets, run_of, hidden, hiding, first, end, end)
