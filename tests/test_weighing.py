@@ -273,6 +273,7 @@ def test_a_penalty_is_chosen_on_validation_by_a_query_that_has_enough_and_else_i
         ({"max_rules": -1}, "max_rules"),
         ({"hiding": "batch"}, "hiding"),
         ({"penalties": ()}, "at least one penalty"),
+        ({"kinds": ()}, "one kind"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):

@@ -63,8 +63,8 @@ class WeighingConfig:
         require_choice("hiding", self.hiding, get_args(Hiding))
         for kind in self.kinds:
             require_choice("kinds", kind, get_args(Kind))
-        if not self.penalties:
-            raise ConfigError("Weighing needs at least one penalty.")
+        if not (self.penalties and self.kinds):
+            raise ConfigError("Weighing needs at least one penalty, and one kind of rules.")
 
     @property
     def wants_clues(self) -> bool:
@@ -205,7 +205,8 @@ class Bench:
         turns, deadline = self.weighing.veil.turns, self.weighing.deadline
         limit = -(-self.config.num_candidates // len(turns))
         mined = [body for whole in turns for body in self.miner.mine(pairs, whole, limit, deadline)]
-        found = dict.fromkeys([*self.weighing.given.get(query, ()), *mined])
+        given = self.weighing.given.get(query, ())
+        found = dict.fromkeys([*given, *mined[: self.config.num_candidates]])
         return [body for body in found if body and body != (query,)]
 
     def _unary(self, query: int) -> list[Clue]:
