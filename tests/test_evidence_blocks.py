@@ -84,8 +84,9 @@ QUICK = WeighingConfig(max_length=2, num_candidates=20, num_pairs=40, least_step
         replace(QUICK, hiding="fact", max_rules=8),
         replace(QUICK, hiding="pair", kinds=("chain",)),
         replace(QUICK, hiding="both"),
+        replace(QUICK, kinds=("prior",)),
     ],
-    ids=["fact", "pair", "both"],
+    ids=["fact", "pair", "both", "prior"],
 )
 def test_weights_learned_in_blocks_are_those_learned_question_by_question(split, config, device):
     expected = Weighing(split, config).run().queries
@@ -123,11 +124,12 @@ def test_rules_that_are_no_chains_are_left_to_the_cpu(split):
     config = replace(QUICK, kinds=("chain", "anchored"))
     with pytest.raises(ConfigError, match="on the CPU"):
         BlockWeighing(split, config)
-    found = weigh_rules(split, config, device="cuda").weighed.queries
+    found = weigh_rules(split, config, device="meta").weighed.queries  # on which nothing can be computed
     assert any(each.clues for each in found.values())
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is here")
-def test_a_device_that_is_not_there_is_named(split):
+@pytest.mark.parametrize("kinds", [("chain",), ("unary",)])
+def test_a_device_that_is_not_there_is_named_whatever_is_weighed(split, kinds):
     with pytest.raises(ConfigError, match="cuda"):
-        weigh_rules(split, QUICK, device="cuda")
+        weigh_rules(split, replace(QUICK, kinds=kinds), device="cuda")

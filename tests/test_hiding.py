@@ -57,9 +57,10 @@ def test_ways_round_are_found_beside_a_link_that_tells_all():
     split = name_parts({"train": facts})
     r, p, q = map(split.relations.operator_id, "rpq")
 
-    def bodies(hiding):
-        config = WeighingConfig(max_length=3, num_candidates=2, hiding=hiding)
+    def bodies(hiding, num_candidates=2):
+        config = WeighingConfig(max_length=3, num_candidates=num_candidates, hiding=hiding)
         return Weighing(split, config).run().queries[r].bodies
 
     assert (p, q) not in bodies("fact")
     assert (p, q) in bodies("both")
+    assert len(bodies("both", num_candidates=1)) == 1

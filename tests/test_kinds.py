@@ -15,6 +15,7 @@ from neurallp.datasets.family import family_knowledge_base
 from neurallp.engine.evidence import Clue, group_edges
 from neurallp.engine.operators import Operators
 from neurallp.formats.rules import read_rules, write_rules
+from neurallp.hygiene import tidy
 from neurallp.knowledge import ask_both_ways, name_parts, split_triples
 from neurallp.mining import find_unary
 from neurallp.program import WeighedProgram, weigh_rules
@@ -145,6 +146,14 @@ def test_only_chains_conclude():
     rules = rules_of(kb, Clue("unary", k("grows on"), "red"), Clue("anchored", k("grows on"))).rules("colour")
     assert not any(rule.concludes for rule in rules)
     assert RuleProgram(rules).ask(head="apple3", relation="colour", kb=kb) == []
+
+
+def test_rules_of_other_kinds_or_answers_are_no_duplicates():
+    chain = Rule("uncle", ("father",), 0.5)
+    unary = [Rule("uncle", ("father",), 0.5, kind="unary", answer=name) for name in ("bob", "carl")]
+    prior = Rule("uncle", ("uncle",), 0.5, kind="prior")
+    assert list(tidy([*unary, chain, prior]).rules) == [*unary, chain, prior]
+    assert len(tidy([*unary, *unary]).rules) == 2
 
 
 def test_a_source_that_is_barred_is_not_what_a_unary_rule_predicts():

@@ -107,6 +107,18 @@ def test_kinds_that_are_no_chains_need_no_rules_and_are_named_in_the_printout(ru
     assert " mirrored " in out
 
 
+def test_the_prior_can_be_weighed_alone(run, data, tmp_path):
+    made = as_json(run, "weigh", "-", data, "--out", tmp_path, "--kinds", "prior")
+    assert made["rules"] == 0
+    found = as_json(run, "rules", tmp_path, "--query", "uncle", "--min-confidence", 0)
+    assert [rule["kind"] for rule in found] == ["prior"]
+
+
+def test_given_rules_are_not_left_out_silently(refuse, data, rules, tmp_path):
+    assert "chain" in refuse("weigh", rules, data, "--out", tmp_path / "out", "--kinds", "unary")
+    assert not (tmp_path / "out").exists()
+
+
 def test_help_knows_all_kinds():
     assert get_args(Kind) == KINDS
 

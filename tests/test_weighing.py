@@ -21,7 +21,7 @@ from neurallp.formats.weighed_rules import add_weighed, read_weighed
 from neurallp.knowledge import Relations, name_parts, split_triples
 from neurallp.program import WeighedProgram, bodies_of, weigh_rules
 from neurallp.weighed import WeighedQuery, WeighedRules, log_frequencies
-from neurallp.weighing import Weighing, WeighingConfig, _Fitted, choose_penalties
+from neurallp.weighing import Fitted, Weighing, WeighingConfig, choose_penalties
 
 ALL = 10**6
 QUICK = WeighingConfig(max_length=2, num_candidates=30, num_pairs=40, least_steps=40, max_questions=300)
@@ -254,9 +254,7 @@ def fitted(reciprocal_ranks, num_bodies=1):
     """Return weights that tell by their value under which of three penalties they were learned."""
     weights = np.tile(np.array([1.0, 2.0, 3.0]), (num_bodies, 3, 1))
     ranks = np.array(reciprocal_ranks, dtype=float).reshape(-1, 3)
-    return _Fitted(
-        ((0,),) * num_bodies, (), weights, np.array([10.0, 20.0, 30.0]), np.ones(num_bodies), ranks
-    )
+    return Fitted(((0,),) * num_bodies, (), weights, np.array([10.0, 20.0, 30.0]), np.ones(num_bodies), ranks)
 
 
 def test_a_penalty_is_chosen_on_validation_by_a_query_that_has_enough_and_else_in_common():
@@ -275,6 +273,7 @@ def test_a_penalty_is_chosen_on_validation_by_a_query_that_has_enough_and_else_i
         ({"max_rules": -1}, "max_rules"),
         ({"hiding": "batch"}, "hiding"),
         ({"penalties": ()}, "at least one penalty"),
+        ({"kinds": ()}, "one kind"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):

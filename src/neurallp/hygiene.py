@@ -36,7 +36,7 @@ def merge_duplicates(rules: Iterable[Rule], combine: Callable[[list[float]], flo
     """
     groups: defaultdict[object, list[Rule]] = defaultdict(list)
     for rule in rules:
-        groups[rule.target, rule.body, *rule.unequal].append(rule)
+        groups[rule.kind, rule.target, rule.body, rule.answer, *rule.unequal].append(rule)
     return RuleSet(_merge(group, combine) for group in groups.values())
 
 

@@ -445,11 +445,11 @@ def weigh_rules(
 
     Clues are weighed on the CPU, whatever the device.
     """
+    require_device(device)
     if device == "cpu" or config.wants_clues:
         weighing = Weighing(split, config, given)
     else:
         from .weighing_blocks import BlockWeighing
 
-        require_device(device)
         weighing = BlockWeighing(split, config, given, device=device)
     return WeighedProgram(weighing.run(on_done), config, split.known)

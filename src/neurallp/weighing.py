@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Any, Literal, get_args
 
@@ -62,8 +63,8 @@ class WeighingConfig:
         require_choice("hiding", self.hiding, get_args(Hiding))
         for kind in self.kinds:
             require_choice("kinds", kind, get_args(Kind))
-        if not self.penalties:
-            raise ConfigError("Weighing needs at least one penalty.")
+        if not (self.penalties and self.kinds):
+            raise ConfigError("Weighing needs at least one penalty, and one kind of rules.")
 
     @property
     def wants_clues(self) -> bool:
@@ -98,7 +99,7 @@ class Weighing:
         self.true = KnownAnswers(split.true_triples, self.num_relations)
         self.num_threads = num_threads or num_cores()
         self.deadline = np.inf
-        self._spare: list[_Bench] = []
+        self._spare: list[Bench] = []
 
     @property
     def queries(self) -> list[int]:
@@ -115,10 +116,10 @@ class Weighing:
             pool.shutdown(cancel_futures=True)  # Ctrl-C waits for what is under way, and for no more
         return WeighedRules(self.kb.relations, self.kb.reflexive_relations, choose_penalties(fitted))
 
-    def _fit_all(self, pool: Executor, on_done: Callable[[int], None]) -> "Iterable[_Fitted]":
+    def _fit_all(self, pool: Executor, on_done: Callable[[int], None]) -> "Iterable[Fitted]":
         """Return the weights of each query in turn."""
 
-        def weigh(query: int) -> _Fitted:
+        def weigh(query: int) -> Fitted:
             with self._bench() as bench:
                 fitted = bench.fit(query, *bench.candidates(query))
             on_done(len(self.questions[query]))
@@ -127,19 +128,19 @@ class Weighing:
         return pool.map(weigh, self.queries)
 
     @contextmanager
-    def _bench(self) -> "Iterator[_Bench]":
+    def _bench(self) -> "Iterator[Bench]":
         """Lend a bench that is spare, or a new one."""
         # No lock is needed: popping is atomic, but asking first whether one is left is not.
         try:
             bench = self._spare.pop()
         except IndexError:
-            bench = _Bench(self)
+            bench = Bench(self)
         yield bench
         self._spare.append(bench)
 
 
 @dataclass(frozen=True, eq=False)
-class _Fitted:
+class Fitted:
     """Weights of one query under every penalty, and the reciprocal ranks of validation under each."""
 
     bodies: tuple[Body, ...]
@@ -150,7 +151,7 @@ class _Fitted:
     reciprocal_ranks: Floats  # (question, penalty)
 
 
-def choose_penalties(fitted: Mapping[int, "_Fitted"]) -> dict[int, WeighedQuery]:
+def choose_penalties(fitted: Mapping[int, "Fitted"]) -> dict[int, WeighedQuery]:
     """Return each query's weights under the penalty that validates best: its own choice, or all queries'."""
     together = np.concatenate([each.reciprocal_ranks for each in fitted.values()])
     common = _best_setting(together)
@@ -171,7 +172,7 @@ def _best_setting(reciprocal_ranks: Floats) -> int:
     return int(reciprocal_ranks.mean(axis=0).argmax())
 
 
-class _Bench:
+class Bench:
     """One thread's place of work."""
 
     def __init__(self, weighing: Weighing) -> None:
@@ -202,9 +203,10 @@ class _Bench:
         """Return the bodies given for a query and those found between its pairs, without repetition."""
         pairs = self._sample(query, self.config.num_pairs if self.config.num_candidates else 0)
         turns, deadline = self.weighing.veil.turns, self.weighing.deadline
-        limit = self.config.num_candidates // len(turns)
+        limit = -(-self.config.num_candidates // len(turns))
         mined = [body for whole in turns for body in self.miner.mine(pairs, whole, limit, deadline)]
-        found = dict.fromkeys([*self.weighing.given.get(query, ()), *mined])
+        given = self.weighing.given.get(query, ())
+        found = dict.fromkeys([*given, *mined[: self.config.num_candidates]])
         return [body for body in found if body and body != (query,)]
 
     def _unary(self, query: int) -> list[Clue]:
@@ -216,7 +218,7 @@ class _Bench:
     def _shared(self, query: int, kind: Literal["anchored", "mirrored"]) -> list[Clue]:
         """Return the clues by the operators that say known answers most often, and most of them right."""
         every = tuple(Clue(kind, k) for k in range(self.weighing.operators.num_operators))
-        said, right = _Fit(self, query, (), every).count(self._sample(query, self.config.num_pairs)).T
+        said, right = Fit(self, query, (), every).count(self._sample(query, self.config.num_pairs)).T
         worth = right**2 / np.maximum(said, 1)
         order = np.argsort(-worth, kind="stable")[: self.config.num_anchored]
         return [every[k] for k in order[worth[order] > 0]]
@@ -226,7 +228,7 @@ class _Bench:
         order = np.random.default_rng((self.config.seed, query)).permutation(len(questions))
         return questions[order[:num]]
 
-    def fit(self, query: int, bodies: Sequence[Body], clues: Sequence[Clue] = ()) -> "_Fitted":
+    def fit(self, query: int, bodies: Sequence[Body], clues: Sequence[Clue] = ()) -> "Fitted":
         """Return the weights of a query's rules; where they are too many, of those that matter most."""
         fit = self._start(query, tuple(bodies), tuple(clues))
         fit.learn(self._sample(query, self.config.max_questions))
@@ -237,25 +239,26 @@ class _Bench:
         chains, others = kept[kept < num], kept[kept >= num] - num
         return self.fit(query, [bodies[rule] for rule in chains], [clues[rule] for rule in others])
 
-    def _start(self, query: int, bodies: tuple[Body, ...], clues: tuple[Clue, ...]) -> "_Fit":
-        return _Fit(self, query, bodies, clues)
+    def _start(self, query: int, bodies: tuple[Body, ...], clues: tuple[Clue, ...]) -> "Fit":
+        return Fit(self, query, bodies, clues)
 
 
-class _Fit:
+class Fit:
     """The weights of one query on their way: Adam on batches, under all penalties at once.
 
     Any stands for arrays and lessons that may lie on another device.
     """
 
     def __init__(
-        self, bench: _Bench, query: int, bodies: tuple[Body, ...], clues: tuple[Clue, ...] = ()
+        self, bench: Bench, query: int, bodies: tuple[Body, ...], clues: tuple[Clue, ...] = ()
     ) -> None:
         self.bench, self.query, self.bodies, self.clues = bench, query, bodies, clues
         weighing, settings = bench.weighing, len(bench.config.penalties)
         operators = weighing.operators
         self.num_rules = len(bodies) + len(clues)
         self.tree = grow_tree(bodies)
-        self.listed = list_clues(clues, len(bodies), operators.num_operators, weighing.kb.entities)
+        listed = list_clues(clues, len(bodies), operators.num_operators, weighing.kb.entities)
+        self.walk: Callable[..., Any] = partial(bench.walker.gather, self.tree, listed)
         self.barred = not weighing.kb.reflexive_relations[query % weighing.num_relations]
         self.priors = log_frequencies(
             weighing.kb.facts, query, weighing.num_relations, operators.num_entities
@@ -319,9 +322,7 @@ class _Fit:
             yield self._prepare(told, now, self.bench.weighing.veil.set_aside(known, now, flags))
 
     def _gather(self, questions: Questions, whole_pair: Flags | None) -> Any:
-        return self.bench.walker.gather(
-            self.tree,
-            self.listed,
+        return self.walk(
             self.query,
             questions.sources,
             None if whole_pair is None else questions.answers,
@@ -358,7 +359,7 @@ class _Fit:
         spread = self.second / (1 - 0.999**self.num_steps)
         self.values -= rate * mean / (spread**0.5 + 1e-8)
 
-    def judged(self) -> "_Fitted":
+    def judged(self) -> "Fitted":
         """Return the weights with how well they rank validation."""
         weighing, weights = self.bench.weighing, self._terms(self.values)
         ranks = [np.zeros((0, len(weights.prior)))]
@@ -366,7 +367,7 @@ class _Fit:
             asked = self._lessons(weighing.valid[self.query], weighing.true)
             ranks += [self._rank(lessons) for lessons in asked]
         confidences = self.counts[:, 1] / np.maximum(self.counts[:, 0], 1)
-        return _Fitted(self.bodies, self.clues, *weights, confidences, 1.0 / np.concatenate(ranks))
+        return Fitted(self.bodies, self.clues, *weights, confidences, 1.0 / np.concatenate(ranks))
 
     def _rank(self, lessons: Any) -> Floats:
         """Return the realistic ranks of answers, (question, setting)."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from torch import Tensor
 from .engine.evidence import Body, Clue
 from .engine.evidence_blocks import Block, BlockWalker, Layout
 from .errors import ConfigError
-from .hiding import Aside, Flags
+from .hiding import Aside
 from .knowledge import Ids, Questions
-from .weighing import Floats, Weighing, _Bench, _Fit, _Fitted
+from .weighing import Bench, Fit, Fitted, Floats, Weighing
 
 #: Questions that are counted or ranked at a time.
 AT_ONCE = 64
@@ -31,13 +32,13 @@ class BlockWeighing(Weighing):
             )
         self.device = device
 
-    def _fit_all(self, pool: Executor, on_done: Callable[[int], None]) -> Iterator[_Fitted]:
+    def _fit_all(self, pool: Executor, on_done: Callable[[int], None]) -> Iterator[Fitted]:
         found = zip(self.queries, pool.map(self._find, self.queries), strict=True)
         for query, fitted in zip(self.queries, self.fit_all(found), strict=True):
             yield fitted
             on_done(len(self.questions[query]))
 
-    def fit_all(self, found: Iterable[tuple[int, Sequence[Body]]]) -> Iterator[_Fitted]:
+    def fit_all(self, found: Iterable[tuple[int, Sequence[Body]]]) -> Iterator[Fitted]:
         """Yield the weights of each query for the bodies found."""
         bench = _BlockBench(self)
         for query, bodies in found:
@@ -48,14 +49,14 @@ class BlockWeighing(Weighing):
             return bench.candidates(query)[0]
 
 
-class _BlockBench(_Bench):
+class _BlockBench(Bench):
     """Where the device works."""
 
     def __init__(self, weighing: BlockWeighing) -> None:
         super().__init__(weighing)
         self.blocks = BlockWalker(weighing.operators, weighing.device)
 
-    def _start(self, query: int, bodies: tuple[Body, ...], clues: tuple[Clue, ...]) -> _Fit:
+    def _start(self, query: int, bodies: tuple[Body, ...], clues: tuple[Clue, ...]) -> Fit:
         return _BlockFit(self, query, bodies)
 
 
@@ -69,7 +70,7 @@ class _Asked:
     known: Tensor  # (entity, question)
 
 
-class _BlockFit(_Fit):
+class _BlockFit(Fit):
     """The weights of one query on their way, on the device; back on the CPU once learned."""
 
     bench: _BlockBench
@@ -77,6 +78,7 @@ class _BlockFit(_Fit):
     def __init__(self, bench: _BlockBench, query: int, bodies: tuple[Body, ...]) -> None:
         super().__init__(bench, query, bodies)
         self.layout = Layout(bench.blocks, bodies)
+        self.walk = partial(bench.blocks.gather, self.tree, self.layout)
         self.frequencies = self._tensor(self.priors).float()
         # An answer's own fact does not count in its frequency.
         own = np.log(np.maximum(np.exp(self.priors) - 1.0, 1.0))
@@ -93,17 +95,6 @@ class _BlockFit(_Fit):
         super().learn(questions)
         for name in state:
             setattr(self, name, getattr(self, name).cpu().numpy())
-
-    def _gather(self, questions: Questions, whole_pair: Flags | None) -> Block:
-        return self.bench.blocks.gather(
-            self.tree,
-            self.layout,
-            self.query,
-            questions.sources,
-            None if whole_pair is None else questions.answers,
-            whole_pair=False if whole_pair is None else whole_pair,
-            barred=self.barred,
-        )
 
     @torch.no_grad()
     def _prepare(self, told: Block, now: Questions, aside: Aside) -> _Asked:

@@ -28,7 +28,7 @@ Kinds = Annotated[
     typer.Option(
         metavar="KINDS",
         show_default="chain,prior",
-        help=f"Kinds of rules to weigh, of {', '.join(KINDS)}.",
+        help=f"Kinds of rules to weigh, of {', '.join(KINDS)}; the last three on the CPU only.",
     ),
 ]
 
@@ -96,7 +96,9 @@ def weigh(
     )
     split = load_split(data, seed)
     given = _given(rules, split.relations, config)
-    if not (given or mine or config.wants_clues):
+    if given and "chain" not in config.kinds:
+        raise ConfigError(f"The rules of {rules} are chains. Add chain to --kinds, or give - for RULES.")
+    if "chain" in config.kinds and not (given or mine or config.wants_clues):
         raise ConfigError(f"{rules} has no rule for the relations of {data}. Find some with --mine.")
     program = weigh_watched(split, config, given, choose_device(device), as_json)
     parts = [part for part in ("valid", "test") if len(getattr(split, part))]

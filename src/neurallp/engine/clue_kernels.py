@@ -5,7 +5,19 @@ from typing import NamedTuple
 from numba import njit
 
 from ..knowledge import Ids
-from .evidence_kernels import Entries, Flags, Runs, Scratch, Small, Tree, find_run, hide, saturate, walk
+from .evidence_kernels import (
+    Entries,
+    Flags,
+    Runs,
+    Scratch,
+    Small,
+    Tree,
+    find_run,
+    hide,
+    invert,
+    saturate,
+    walk,
+)
 
 #: Entities added to those counted, so that a few do not make a confidence.
 SMOOTHING = 5
@@ -19,12 +31,6 @@ class Clues(NamedTuple):
     numbers: Small  # (unary rule,)
     anchored: Small  # (anchored rule, 2) operator, number
     mirrored: Small  # (mirrored rule, 2)
-
-
-@njit(nogil=True, cache=True)
-def _invert(operator: int, scratch: Scratch) -> int:
-    num_relations = len(scratch.hidden) // 2
-    return operator - num_relations if operator >= num_relations else operator + num_relations
 
 
 @njit(nogil=True, cache=True)
@@ -71,7 +77,7 @@ def _anchored(runs: Runs, scratch: Scratch, source: int, answer: int, query: int
         anchor = runs.targets[edge]
         if anchor == source or (anchor == answer and scratch.hidden[operator]):
             continue
-        back, counted = find_run(runs, anchor, _invert(operator, scratch)), 0
+        back, counted = find_run(runs, anchor, invert(operator, scratch)), 0
         for other in range(runs.starts[back], runs.starts[back + 1]):
             if runs.targets[other] != source:
                 counted = _tally(runs, scratch, runs.targets[other], query, source, counted)
@@ -97,7 +103,7 @@ def _mirrored(runs: Runs, scratch: Scratch, source: int, answer: int, query: int
             scratch.marks[runs.targets[edge]] = 1
     for i in range(counted):
         anchor = scratch.tallied[i]
-        back = find_run(runs, anchor, _invert(operator, scratch))
+        back = find_run(runs, anchor, invert(operator, scratch))
         size = runs.starts[back + 1] - runs.starts[back] - 1 + SMOOTHING
         for edge in range(runs.starts[back], runs.starts[back + 1]):
             size -= runs.targets[edge] == source
@@ -133,7 +139,7 @@ def _is_hidden(runs: Runs, scratch: Scratch, run: int, source: int, answer: int)
     operator, first = runs.operators[run], runs.starts[run]
     if runs.starts[run + 1] - first > 1 or runs.targets[first] != answer:
         return False
-    return scratch.hidden[operator] or (source == answer and scratch.hidden[_invert(operator, scratch)])
+    return scratch.hidden[operator] or (source == answer and scratch.hidden[invert(operator, scratch)])
 
 
 @njit(nogil=True, cache=True)

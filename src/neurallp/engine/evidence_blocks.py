@@ -18,9 +18,16 @@ from .operators import Operators
 #: Rows that one thread adds up; longer sums are made of shorter ones, so that none holds up the rest.
 LONGEST_SUM = 64
 
-#: What the evidence of one block may take, on a GPU and elsewhere.
+#: What the evidence of one block may take, on a GPU (but no more than this share of it) and elsewhere.
 GPU_BYTES = 32 << 30
+GPU_SHARE = 0.25
 CPU_BYTES = 1 << 30
+
+
+def _most_bytes(device: torch.device) -> int:
+    if device.type != "cuda":
+        return CPU_BYTES
+    return min(GPU_BYTES, int(GPU_SHARE * torch.cuda.mem_get_info(device)[1]))
 
 
 class Segments:
@@ -133,9 +140,8 @@ class Layout:
         rules = np.repeat(np.arange(len(bodies)), lengths)
         self.entities = torch.as_tensor(entities[order], device=walker.device)
         self.rules = torch.as_tensor(rules[order], device=walker.device)
-        self.by_rule = torch.as_tensor(
-            places, device=walker.device
-        )  # the rows of each rule, one after another
+        # The rows of each rule, one after another.
+        self.by_rule = torch.as_tensor(places, device=walker.device)
         self.rows_of_rule = torch.split(self.by_rule, lengths.tolist())
         self.per_rule = Segments(lengths, walker.device)
         self.per_entity = Segments(np.bincount(entities, minlength=walker.num_entities), walker.device)
@@ -165,7 +171,7 @@ class BlockWalker:
     def __init__(self, operators: Operators, device: str = "cpu", max_bytes: int | None = None) -> None:
         self.operators, self.device = operators, torch.device(device)
         self.num_entities = operators.num_entities
-        self.max_bytes = max_bytes or (CPU_BYTES if self.device.type == "cpu" else GPU_BYTES)
+        self.max_bytes = max_bytes or _most_bytes(self.device)
         self._hops: dict[int, _Hop] = {}
         self._everywhere = torch.arange(self.num_entities, device=self.device)
 

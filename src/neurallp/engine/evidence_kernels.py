@@ -69,6 +69,13 @@ def find_run(runs: Runs, entity: int, operator: int) -> int:
 
 
 @njit(nogil=True, cache=True)
+def invert(operator: int, scratch: Scratch) -> int:
+    """Return the operator that leads back."""
+    num_relations = len(scratch.hidden) // 2
+    return operator - num_relations if operator >= num_relations else operator + num_relations
+
+
+@njit(nogil=True, cache=True)
 def hide(runs: Runs, source: int, query: int, answer: int, whole_pair: bool, hidden: Flags) -> None:
     """Mark the operators by which the source must not reach the answer: the query, or all that do."""
     hidden[query] = True
@@ -86,9 +93,7 @@ def _expand(runs: Runs, scratch: Scratch, depth: int, operator: int, source: int
     Forward mass is divided among the edges that leave, backward mass among those that arrive. Where the
     pair is hidden its edge is not there: not taken, and not counted among either.
     """
-    num_relations = len(scratch.hidden) // 2
-    inverse = operator - num_relations if operator >= num_relations else operator + num_relations
-    there, back = scratch.hidden[operator], scratch.hidden[inverse]
+    there, back = scratch.hidden[operator], scratch.hidden[invert(operator, scratch)]
     reached, forward, backward = scratch.entities[depth], scratch.forward[depth], scratch.backward[depth]
     num = 0
     for i in range(scratch.counts[depth - 1]):
