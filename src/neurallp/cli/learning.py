@@ -135,8 +135,10 @@ def learn(
     program = _learn(training, out, resume, as_json)
     if preset is not Preset.paper if weigh is None else weigh:
         _weigh(program, split, weighing, choose_device(device), as_json)
-    metrics = _judge(program, split, engine.value)
-    program.save(out, metrics)
+    with log.status("Ranking the answers kept back"):
+        metrics = _judge(program, split, engine.value)
+    with log.status("Counting what the rules say"):
+        program.save(out, metrics)
     _report(program, out, metrics, as_json)
 
 
