@@ -22,6 +22,15 @@ def cinema():
     return SimpleNamespace(kb=kb, train=train, test=test, program=program)
 
 
+@pytest.fixture(scope="session")
+def split():
+    """The facts of a family, split into parts."""
+    from neurallp.datasets.family import family_knowledge_base
+    from neurallp.knowledge import split_triples
+
+    return split_triples(family_knowledge_base(num_people=60, num_generations=3))
+
+
 @pytest.fixture
 def run(monkeypatch, capsys):
     """Run the command in this process; give its exit code, output and errors."""

@@ -16,7 +16,7 @@ from neurallp.engine.evidence import Clue, group_edges
 from neurallp.engine.operators import Operators
 from neurallp.formats.rules import read_rules, write_rules
 from neurallp.hygiene import tidy
-from neurallp.knowledge import ask_both_ways, name_parts, split_triples
+from neurallp.knowledge import ask_both_ways, name_parts
 from neurallp.mining import find_unary
 from neurallp.program import WeighedProgram, weigh_rules
 from neurallp.rules import measure
@@ -182,11 +182,6 @@ def test_unary_candidates_are_the_most_telling_and_never_the_asked_fact_itself(k
 
 
 # Learning and keeping
-
-
-@pytest.fixture(scope="module")
-def split():
-    return split_triples(family_knowledge_base(num_people=60, num_generations=3))
 
 
 @pytest.fixture(scope="module")

@@ -28,11 +28,6 @@ QUICK = WeighingConfig(max_length=2, num_candidates=30, num_pairs=40, least_step
 
 
 @pytest.fixture(scope="module")
-def split():
-    return split_triples(family_knowledge_base(num_people=60, num_generations=3))
-
-
-@pytest.fixture(scope="module")
 def program(split):
     return weigh_rules(split, QUICK)
 

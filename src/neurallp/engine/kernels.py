@@ -404,7 +404,7 @@ def score_all(
                     a,
                     b,
                     t,
-                    t <= last,
+                    True,
                     normalize,
                     may_return,
                 )
