@@ -62,6 +62,10 @@ def weigh(
         int, typer.Option(min=0, help="Also weigh so many rules for each query, found between known pairs.")
     ] = 0,
     length: Annotated[int, typer.Option(min=1, help="Longest body to find.")] = 3,
+    or_length: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="Try this length too; each query keeps what validates best."),
+    ] = None,
     max_rules: Annotated[
         int | None, typer.Option(min=1, show_default="all", help="Rules kept for each query.")
     ] = None,
@@ -88,6 +92,7 @@ def weigh(
         raise ConfigError(f"{out} holds a model, which weighed rules would not fit. Give another --out.")
     config = WeighingConfig(
         max_length=length,
+        other_lengths=tuple(or_length or ()),
         num_candidates=mine,
         max_rules=max_rules,
         **parse_kinds(kinds),
