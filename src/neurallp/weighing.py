@@ -182,12 +182,7 @@ class Bench:
         length = max(self.config.max_length, given)
         self.walker = EvidenceWalker(weighing.runs, operators.num_operators, length)
         self.miner = Miner(weighing.runs, operators.num_operators, self.config.max_length)
-        settings = len(self.config.penalties)
-        self.sheet = Sheet(
-            np.zeros((operators.num_entities, settings)),
-            np.zeros(operators.num_entities, np.int32),
-            np.zeros(operators.num_entities, np.int8),
-        )
+        self.sheet = Sheet.of(len(self.config.penalties), operators.num_entities)
 
     def candidates(self, query: int) -> tuple[list[Body], list[Clue]]:
         """Return the rules to be weighed for a query, of all kinds that are wanted."""

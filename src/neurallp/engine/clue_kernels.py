@@ -15,8 +15,8 @@ from .evidence_kernels import (
     find_run,
     hide,
     invert,
-    saturate,
     walk,
+    write_stretch,
 )
 
 #: Entities added to those counted, so that a few do not make a confidence.
@@ -119,18 +119,12 @@ def _mirrored(runs: Runs, scratch: Scratch, source: int, answer: int, query: int
 
 
 @njit(nogil=True, cache=True)
-def _write_folded(scratch: Scratch, num: int, number: int, entries: Entries, end: int) -> int:
-    """Write what was folded as one rule's entries, and forget it; return where they end, or -1."""
-    fits = end + num <= len(entries.entities)
+def _write_folded(scratch: Scratch, num: int, number: int, entries: Entries, last: int) -> int:
+    """Write what was folded as one rule's stretch, and forget it; return as `write_stretch` does."""
     for i in range(num):
-        entity = scratch.entities[0, i]
-        scratch.places[entity] = -1
-        if fits:
-            entries.entities[end], entries.rules[end] = entity, number
-            entries.forward[end] = saturate(scratch.forward[0, i])
-            entries.backward[end] = saturate(1.0 - scratch.backward[0, i])
-            end += 1
-    return end if fits else -1
+        scratch.places[scratch.entities[0, i]] = -1
+        scratch.backward[0, i] = 1.0 - scratch.backward[0, i]
+    return write_stretch(scratch, 0, num, number, -1, entries, last)
 
 
 @njit(nogil=True, cache=True)
@@ -149,24 +143,22 @@ def _unary(
     scratch: Scratch,
     source: int,
     answer: int,
-    barred: bool,
+    left_out: int,
     entries: Entries,
-    end: int,
+    last: int,
 ) -> int:
-    """Write the entries of unary rules: those of every operator that the source has an edge of."""
+    """Write what unary rules say: those of every operator that the source has an edge of."""
+    scratch.forward[0, 0] = scratch.backward[0, 0] = 0.0
     for run in range(runs.offsets[source], runs.offsets[source + 1]):
         operator = runs.operators[run]
         if _is_hidden(runs, scratch, run, source, answer):
             continue
         for i in range(clues.offsets[operator], clues.offsets[operator + 1]):
-            if barred and clues.answers[i] == source:
-                continue
-            if end == len(entries.entities):
+            scratch.entities[0, 0] = clues.answers[i]
+            last = write_stretch(scratch, 0, 1, clues.numbers[i], left_out, entries, last)
+            if last < 0:
                 return -1
-            entries.entities[end], entries.rules[end] = clues.answers[i], clues.numbers[i]
-            entries.forward[end] = entries.backward[end] = 0.0
-            end += 1
-    return end
+    return last
 
 
 @njit(nogil=True, cache=True)
@@ -177,21 +169,21 @@ def _add_clues(
     source: int,
     query: int,
     answer: int,
-    barred: bool,
+    left_out: int,
     entries: Entries,
-    end: int,
+    last: int,
 ) -> int:
-    """Write the entries of all clues of one question from `end` on; return where they end, or -1."""
-    end = _unary(runs, clues, scratch, source, answer, barred, entries, end)
+    """Write what all clues say of one question after the `last` stretch; return as `write_stretch` does."""
+    last = _unary(runs, clues, scratch, source, answer, left_out, entries, last)
     for i in range(len(clues.anchored)):
-        if end >= 0:
+        if last >= 0:
             num = _anchored(runs, scratch, source, answer, query, clues.anchored[i, 0])
-            end = _write_folded(scratch, num, clues.anchored[i, 1], entries, end)
+            last = _write_folded(scratch, num, clues.anchored[i, 1], entries, last)
     for i in range(len(clues.mirrored)):
-        if end >= 0:
+        if last >= 0:
             num = _mirrored(runs, scratch, source, answer, query, clues.mirrored[i, 0])
-            end = _write_folded(scratch, num, clues.mirrored[i, 1], entries, end)
-    return end
+            last = _write_folded(scratch, num, clues.mirrored[i, 1], entries, last)
+    return last
 
 
 @njit(nogil=True, cache=True)
@@ -210,17 +202,19 @@ def gather(
 ) -> int:
     """Write the entries of questions one after the other; return how many questions fit.
 
-    `ends` says where each question's entries end. An answer of -1 hides nothing; any other must be a fact.
+    `ends` says where each question's stretches end. An answer of -1 hides nothing; any other must be a fact.
     """
-    end = 0
+    last = 0
     for i in range(len(sources)):
-        if answers[i] >= 0:
-            hide(runs, sources[i], query, answers[i], whole_pair[i], scratch.hidden)
-        end = walk(runs, tree, scratch, sources[i], answers[i], barred, entries, end)
-        if end >= 0:
-            end = _add_clues(runs, clues, scratch, sources[i], query, answers[i], barred, entries, end)
+        source, answer = sources[i], answers[i]
+        left_out = source if barred else -1
+        if answer >= 0:
+            hide(runs, source, query, answer, whole_pair[i], scratch.hidden)
+        last = walk(runs, tree, scratch, source, answer, left_out, entries, last)
+        if last >= 0:
+            last = _add_clues(runs, clues, scratch, source, query, answer, left_out, entries, last)
         scratch.hidden[:] = False
-        if end < 0:
+        if last < 0:
             return i
-        ends[i] = end
+        ends[i] = last
     return len(sources)

@@ -11,13 +11,13 @@ import numpy as np
 
 from ..knowledge import Ids, Vocabulary
 from .clue_kernels import Clues, gather
-from .evidence_kernels import Entries, Flags, Runs, Scratch, Tree
+from .evidence_kernels import Entries, Evidence, Flags, Runs, Scratch, Small, Tree
 from .operators import Operators
 
 Body = tuple[int, ...]
 ClueKind = Literal["unary", "anchored", "mirrored"]
 
-#: Entries held at first, 16 bytes each; one question that needs more makes room for itself.
+#: Entries held at first, 12 bytes each; one question that needs more makes room for itself.
 MOST_ENTRIES = 1 << 25
 
 
@@ -91,21 +91,29 @@ class Gathered:
     """What rules say, question by question; the arrays are the walker's own, good until it walks again."""
 
     entries: Entries
-    ends: Ids  # (question,)
+    ends: Ids  # (question,) where its stretches of entries end
 
     def __len__(self) -> int:
         return len(self.ends)
 
     @property
     def starts(self) -> Ids:
-        """Where each question's entries begin."""
+        """Where each question's stretches begin."""
         return np.concatenate([[0], self.ends[:-1]]).astype(np.int64)
+
+    def told(self, question: int) -> tuple[Small, Small, Evidence, Evidence]:
+        """Return one question's entries: entities, rules, how likely the walk there, and back."""
+        entries, start, end = self.entries, self.starts[question], self.ends[question]
+        bounds = entries.bounds[start : end + 1]
+        own = slice(bounds[0], bounds[-1])
+        rules = np.repeat(entries.rules[start:end], np.diff(bounds))
+        return entries.entities[own], rules, entries.forward[own], entries.backward[own]
 
 
 class EvidenceWalker:
     """Walks trees of bodies over the facts; one for each thread, as it holds the space it works in.
 
-    Takes 20 bytes x entities x (longest body + 1), and 16 bytes for each entry.
+    Takes 20 bytes x entities x (longest body + 1), 12 bytes for each entry, and 12 for each stretch.
     """
 
     def __init__(
@@ -154,6 +162,7 @@ class EvidenceWalker:
 
 
 def _room_for(num: int) -> Entries:
-    """Return entries yet to be written; pages never written to take no memory."""
-    kinds = (np.int32, np.int32, np.float32, np.float32)
-    return Entries(*(np.empty(num, kind) for kind in kinds))  # type: ignore[arg-type]
+    """Return entries yet to be written; pages never written to take no memory, so stretches may be as many."""
+    entities, rules = (np.empty(num, np.int32) for _ in range(2))
+    forward, backward = (np.empty(num, np.float32) for _ in range(2))
+    return Entries(entities, forward, backward, rules, np.zeros(num + 1, np.int64))

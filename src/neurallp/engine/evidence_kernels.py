@@ -10,6 +10,7 @@ from ..knowledge import Ids
 
 Floats = NDArray[np.floating[Any]]
 Small = NDArray[np.int32]
+Evidence = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
 
@@ -32,12 +33,16 @@ class Tree(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """What rules say of entities, question by question; that a rule fired goes without saying."""
+    """What rules say of entities, question by question, and in stretches of one rule each.
 
-    entities: Small
-    rules: Small
-    forward: NDArray[np.float32]
-    backward: NDArray[np.float32]
+    That a rule fired goes without saying.
+    """
+
+    entities: Small  # (entry,)
+    forward: Evidence
+    backward: Evidence
+    rules: Small  # (stretch,)
+    bounds: Ids  # (stretch + 1,) where its entries begin, and those of the one before end
 
 
 class Scratch(NamedTuple):
@@ -57,15 +62,12 @@ class Scratch(NamedTuple):
 @njit(nogil=True, cache=True)
 def find_run(runs: Runs, entity: int, operator: int) -> int:
     """Return the run of an entity's edges that belong to one operator, or -1."""
-    low, high = runs.offsets[entity], runs.offsets[entity + 1]
-    end = high
-    while low < high:
-        middle = (low + high) >> 1
-        if runs.operators[middle] < operator:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < end and runs.operators[low] == operator else -1
+    low, size = runs.offsets[entity], runs.offsets[entity + 1] - runs.offsets[entity]
+    while size > 1:  # no branch depends on what is read: none is guessed wrong
+        half = size >> 1
+        low += half * (runs.operators[low + half] <= operator)
+        size -= half
+    return low if size and runs.operators[low] == operator else -1
 
 
 @njit(nogil=True, cache=True)
@@ -109,9 +111,11 @@ def _expand(runs: Runs, scratch: Scratch, depth: int, operator: int, source: int
         behind = scratch.backward[depth - 1, i]
         for edge in range(runs.starts[run], runs.starts[run + 1]):
             target = runs.targets[edge]
-            if target == skipped:
-                continue
-            fan_in = runs.fan_in[edge] - ((there and target == answer) or (back and target == source))
+            fan_in = runs.fan_in[edge]
+            if there or back:
+                if target == skipped:
+                    continue
+                fan_in -= (there and target == answer) or (back and target == source)
             place = scratch.places[target]
             if place < 0:
                 place = scratch.places[target] = num
@@ -125,37 +129,61 @@ def _expand(runs: Runs, scratch: Scratch, depth: int, operator: int, source: int
 
 
 @njit(nogil=True, cache=True)
+def write_stretch(
+    scratch: Scratch, depth: int, num: int, rule: int, left_out: int, entries: Entries, last: int
+) -> int:
+    """Write the first `num` entities of one depth as what a rule says; but not the one `left_out`.
+
+    `last` is how many stretches there are. Returns how many there are now, or -1 for lack of room.
+    """
+    first = end = entries.bounds[last]
+    if end + num > len(entries.entities):
+        return -1
+    ahead, behind, there, back = -1.0, -1.0, 0.0, 0.0
+    for i in range(num):
+        if scratch.entities[depth, i] == left_out:
+            continue
+        if scratch.forward[depth, i] != ahead:  # the same for many in a row, and logarithms take long
+            ahead = scratch.forward[depth, i]
+            there = saturate(ahead)
+        if scratch.backward[depth, i] != behind:
+            behind = scratch.backward[depth, i]
+            back = saturate(behind)
+        entries.entities[end], entries.forward[end], entries.backward[end] = (
+            scratch.entities[depth, i],
+            there,
+            back,
+        )
+        end += 1
+    if end == first:
+        return last
+    entries.rules[last], entries.bounds[last + 1] = rule, end
+    return last + 1
+
+
+@njit(nogil=True, cache=True)
 def walk(
     runs: Runs,
     tree: Tree,
     scratch: Scratch,
     source: int,
     answer: int,
-    barred: bool,
+    left_out: int,
     entries: Entries,
-    first: int,
+    last: int,
 ) -> int:
-    """Write the entries of one question from `first` on; return where they end, or -1 for lack of room."""
+    """Write what the rules of a tree say of one question after the `last` stretch; return as it does."""
     scratch.counts[0] = 1
     scratch.entities[0, 0], scratch.forward[0, 0], scratch.backward[0, 0] = source, 1.0, 1.0
-    end = first
     for node in range(len(tree.depths)):
         depth = tree.depths[node]
         num = _expand(runs, scratch, depth, tree.operators[node], source, answer)
         scratch.counts[depth] = num
-        rule = tree.rules[node]
-        if rule < 0:
-            continue
-        if end + num > len(entries.entities):
-            return -1
-        for i in range(num):
-            if barred and scratch.entities[depth, i] == source:
-                continue
-            entries.entities[end], entries.rules[end] = scratch.entities[depth, i], rule
-            entries.forward[end] = saturate(scratch.forward[depth, i])
-            entries.backward[end] = saturate(scratch.backward[depth, i])
-            end += 1
-    return end
+        if tree.rules[node] >= 0:
+            last = write_stretch(scratch, depth, num, tree.rules[node], left_out, entries, last)
+            if last < 0:
+                return -1
+    return last
 
 
 @njit(nogil=True, cache=True)
