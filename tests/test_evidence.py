@@ -225,7 +225,7 @@ class Lesson:
         told = [np.flatnonzero(rng.random(NUM_ENTITIES) < 0.4) for _ in range(num_stretches)]
         cuts = np.sort(rng.integers(0, num_stretches + 1, self.num_questions - 1))
         self.starts, self.ends = np.array([0, *cuts]), np.array([*cuts, num_stretches])
-        entities, bounds = np.concatenate(told).astype(np.int32), np.cumsum([0, *map(len, told)])
+        entities, bounds = np.concatenate(told).astype(np.uint32), np.cumsum([0, *map(len, told)])
         values = rng.random((2, len(entities))).astype(np.float32)
         rules = np.arange(num_stretches, dtype=np.int32) % NUM_RULES
         self.entries = Entries(entities, *values, rules, bounds)

@@ -95,7 +95,7 @@ def add_scores(entries: Entries, first: int, last: int, weights: Floats, scores:
             scores[entries.entities[i]] += fired + there * entries.forward[i] + back * entries.backward[i]
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
 def _add_slopes(entries: Entries, first: int, last: int, scores: Floats, slopes: Floats) -> None:
     """Add to the slopes of weights, (rule, 3), those of the entities' scores times what rules say."""
     for stretch in range(first, last):
