@@ -7,7 +7,7 @@ from samples import edges, knowledge_bases
 
 from neurallp import KnowledgeBase
 from neurallp.engine import Operators
-from neurallp.engine.evidence import Clue, EvidenceWalker, group_edges, grow_tree, list_clues
+from neurallp.engine.evidence import Clue, EvidenceWalker, Gathered, group_edges, grow_tree, list_clues
 from neurallp.engine.evidence_kernels import Entries
 from neurallp.engine.weighing_kernels import (
     Lessons,
@@ -53,9 +53,8 @@ def gather_all(
         asked = sources[len(told) :], rest
         found = walker.gather(tree, listed, query, *asked, whole_pair=flags, barred=barred)
         assert len(found) > 0
-        for start, end in zip(found.starts, found.ends, strict=True):
-            columns = (column[start:end].tolist() for column in found.entries)
-            rows = list(zip(*columns, strict=True))
+        for question in range(len(found)):
+            rows = list(zip(*(column.tolist() for column in found.told(question)), strict=True))
             told.append({(rule, entity): (there, back) for entity, rule, there, back in rows})
             assert len(told[-1]) == len(rows)  # an entity is told once for each rule
     return told
@@ -222,17 +221,14 @@ class Lesson:
     def __init__(self, seed, barred):
         rng = self.rng = np.random.default_rng(seed)
         self.num_questions, self.barred = 4, barred
-        rows = [
-            (entity, rule)
-            for _ in range(self.num_questions)
-            for rule in range(NUM_RULES)
-            for entity in np.flatnonzero(rng.random(NUM_ENTITIES) < 0.4)
-        ]
-        bounds = np.sort(rng.integers(0, len(rows) + 1, self.num_questions - 1))
-        self.starts, self.ends = np.array([0, *bounds]), np.array([*bounds, len(rows)])
-        columns = np.array(rows, dtype=np.int32).reshape(-1, 2).T
-        values = rng.random((2, len(rows))).astype(np.float32)
-        self.entries = Entries(*np.ascontiguousarray(columns), *values)
+        num_stretches = self.num_questions * NUM_RULES
+        told = [np.flatnonzero(rng.random(NUM_ENTITIES) < 0.4) for _ in range(num_stretches)]
+        cuts = np.sort(rng.integers(0, num_stretches + 1, self.num_questions - 1))
+        self.starts, self.ends = np.array([0, *cuts]), np.array([*cuts, num_stretches])
+        entities, bounds = np.concatenate(told).astype(np.uint32), np.cumsum([0, *map(len, told)])
+        values = rng.random((2, len(entities))).astype(np.float32)
+        rules = np.arange(num_stretches, dtype=np.int32) % NUM_RULES
+        self.entries = Entries(entities, *values, rules, bounds)
         self.answers = rng.integers(0, NUM_ENTITIES, self.num_questions)
         self.sources = (self.answers + rng.integers(1, NUM_ENTITIES, self.num_questions)) % NUM_ENTITIES
         others = [np.flatnonzero(rng.random(NUM_ENTITIES) < 0.3) for _ in self.answers]
@@ -242,11 +238,8 @@ class Lesson:
         self.frequencies = rng.integers(0, 4, NUM_ENTITIES)
         self.frequencies[self.answers] += 1  # its own fact
         self.priors = np.log1p(self.frequencies)
-        self.sheet = Sheet(
-            np.full((NUM_ENTITIES, NUM_SETTINGS), np.nan),
-            np.zeros(NUM_ENTITIES, np.int32),
-            np.zeros(NUM_ENTITIES, np.int8),
-        )
+        self.sheet = Sheet.of(NUM_SETTINGS, NUM_ENTITIES)
+        self.sheet.scores[:] = np.nan
 
     @property
     def told(self):
@@ -270,10 +263,14 @@ class Lesson:
     def scores(self, question, setting, priors):
         """Return the score of every entity, added up entry by entry."""
         scores = (self.prior_weights[setting] * priors).tolist()
-        for i in range(self.starts[question], self.ends[question]):
-            entity, rule, there, back = (column[i].item() for column in self.entries)
+        for entity, rule, there, back in self.rows(question):
             scores[entity] += float(np.dot(self.weights[rule, :, setting], [1.0, there, back]))
         return scores
+
+    def rows(self, question):
+        """Return what rules say of one question, entry by entry."""
+        columns = Gathered(self.entries, self.ends).told(question)
+        return list(zip(*(column.tolist() for column in columns), strict=True))
 
     def loss(self, batch):
         """Return the oracle's mean loss, summed over settings; an answer's own fact does not count."""
@@ -346,11 +343,7 @@ def test_a_rule_s_share_of_right_answers_counts_all_that_are_known():
     right = [
         (rule, entity in {*lesson.known[question], lesson.answers[question]})
         for question in range(lesson.num_questions)
-        for entity, rule in zip(
-            lesson.entries.entities[lesson.starts[question] : lesson.ends[question]],
-            lesson.entries.rules[lesson.starts[question] : lesson.ends[question]],
-            strict=True,
-        )
+        for entity, rule, *_ in lesson.rows(question)
     ]
     expected = [
         [sum(r == rule for r, _ in right), sum(r == rule and ok for r, ok in right)] for rule in range(3)

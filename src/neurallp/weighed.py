@@ -228,11 +228,9 @@ class WeighedEvidence:
         if priors[answer]:
             yield self.weighed.prior_rule(query, weighed.prior), float(priors[answer])
         for _, found in self._gather(query, np.array([source])):
-            own = np.flatnonzero(found.entries.entities[: found.ends[0]] == answer)
-            rules = found.entries.rules[own]
-            evidence = np.stack(
-                [np.ones(len(own)), found.entries.forward[own], found.entries.backward[own]], axis=1
-            )
+            entities, *told = found.told(0)
+            rules, forward, backward = (column[entities == answer] for column in told)
+            evidence = np.stack([np.ones(len(rules)), forward, backward], axis=1)
             amounts = (weighed.weights[rules] * evidence).sum(axis=1)
             for rule, amount in zip(rules.tolist(), amounts.tolist(), strict=True):
                 yield self.weighed.rule(query, weighed, rule), amount

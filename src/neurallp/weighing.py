@@ -190,12 +190,7 @@ class Bench:
         self.miners = [
             Miner(weighing.runs, operators.num_operators, length) for length in self.config.lengths
         ]
-        settings = len(self.config.penalties)
-        self.sheet = Sheet(
-            np.zeros((operators.num_entities, settings)),
-            np.zeros(operators.num_entities, np.int32),
-            np.zeros(operators.num_entities, np.int8),
-        )
+        self.sheet = Sheet.of(len(self.config.penalties), operators.num_entities)
 
     def candidates(self, query: int) -> list[tuple[list[Body], list[Clue]]]:
         """Return the rules to be weighed for a query, of all kinds that are wanted, for each length."""

@@ -15,8 +15,9 @@ from .evidence_kernels import (
     find_run,
     hide,
     invert,
-    saturate,
+    leave,
     walk,
+    write_stretch,
 )
 
 #: Entities added to those counted, so that a few do not make a confidence.
@@ -34,19 +35,18 @@ class Clues(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def _fold(scratch: Scratch, entity: int, confidence: float, num: int) -> int:
-    """Add one entity's confidence by one more D to the largest and to the noisy-or; return how many have one.
+def _fold(scratch: Scratch, entity: int, confidence: float) -> None:
+    """Add one entity's confidence by one more D to the largest and to the noisy-or.
 
-    They stand in the first row of the scratch: the largest as forward, what is left of doubt as backward.
+    They stand in the first frontier: the largest as forward, what is left of doubt as backward.
     """
-    place = scratch.places[entity]
+    place = scratch.places[0, entity]
     if place < 0:
-        place = scratch.places[entity] = num
-        scratch.entities[0, num], scratch.forward[0, num], scratch.backward[0, num] = entity, 0.0, 1.0
-        num += 1
+        place = scratch.places[0, entity] = scratch.counts[0]
+        scratch.entities[0, place], scratch.forward[0, place], scratch.backward[0, place] = entity, 0.0, 1.0
+        scratch.counts[0] += 1
     scratch.forward[0, place] = max(scratch.forward[0, place], confidence)
     scratch.backward[0, place] *= 1.0 - confidence
-    return num
 
 
 @njit(nogil=True, cache=True)
@@ -65,14 +65,14 @@ def _tally(runs: Runs, scratch: Scratch, entity: int, operator: int, source: int
 
 
 @njit(nogil=True, cache=True)
-def _anchored(runs: Runs, scratch: Scratch, source: int, answer: int, query: int, operator: int) -> int:
+def _anchored(runs: Runs, scratch: Scratch, source: int, answer: int, query: int, operator: int) -> None:
     """Fold b(X, D) -> r(X, Y) over all D: of the others that have this D, the share that have this answer.
 
     As the source is no D, no A and no Y, of all that may be hidden only its own edges are met.
     """
-    num, run = 0, find_run(runs, source, operator)
+    run = find_run(runs, source, operator)
     if run < 0:
-        return 0
+        return
     for edge in range(runs.starts[run], runs.starts[run + 1]):
         anchor = runs.targets[edge]
         if anchor == source or (anchor == answer and scratch.hidden[operator]):
@@ -84,17 +84,16 @@ def _anchored(runs: Runs, scratch: Scratch, source: int, answer: int, query: int
         size = runs.starts[back + 1] - runs.starts[back] - 1 + SMOOTHING
         for i in range(counted):
             entity = scratch.tallied[i]
-            num = _fold(scratch, entity, scratch.tallies[entity] / size, num)
+            _fold(scratch, entity, scratch.tallies[entity] / size)
             scratch.tallies[entity] = 0
-    return num
 
 
 @njit(nogil=True, cache=True)
-def _mirrored(runs: Runs, scratch: Scratch, source: int, answer: int, query: int, operator: int) -> int:
+def _mirrored(runs: Runs, scratch: Scratch, source: int, answer: int, query: int, operator: int) -> None:
     """Fold b(Y, D) -> r(X, Y) over all D: of the others that have this D, the share that are answers of X."""
-    num, run = 0, find_run(runs, source, query)
+    run = find_run(runs, source, query)
     if run < 0:
-        return 0
+        return
     counted, first, end = 0, runs.starts[run], runs.starts[run + 1]
     skipped = answer if scratch.hidden[query] else -1
     for edge in range(first, end):
@@ -111,26 +110,20 @@ def _mirrored(runs: Runs, scratch: Scratch, source: int, answer: int, query: int
             entity = runs.targets[edge]
             count = scratch.tallies[anchor] - scratch.marks[entity]  # an answer is not told by itself
             if entity != source and count > 0:
-                num = _fold(scratch, entity, count / size, num)
+                _fold(scratch, entity, count / size)
         scratch.tallies[anchor] = 0
     for edge in range(first, end):
         scratch.marks[runs.targets[edge]] = 0
-    return num
 
 
 @njit(nogil=True, cache=True)
-def _write_folded(scratch: Scratch, num: int, number: int, entries: Entries, end: int) -> int:
-    """Write what was folded as one rule's entries, and forget it; return where they end, or -1."""
-    fits = end + num <= len(entries.entities)
-    for i in range(num):
-        entity = scratch.entities[0, i]
-        scratch.places[entity] = -1
-        if fits:
-            entries.entities[end], entries.rules[end] = entity, number
-            entries.forward[end] = saturate(scratch.forward[0, i])
-            entries.backward[end] = saturate(1.0 - scratch.backward[0, i])
-            end += 1
-    return end if fits else -1
+def _write_folded(scratch: Scratch, number: int, entries: Entries, last: int) -> int:
+    """Write what was folded as one rule's stretch, and forget it; return as `write_stretch` does."""
+    for i in range(scratch.counts[0]):
+        scratch.backward[0, i] = 1.0 - scratch.backward[0, i]
+    last = write_stretch(scratch, 0, number, -1, entries, last)
+    leave(scratch, 0)
+    return last
 
 
 @njit(nogil=True, cache=True)
@@ -149,24 +142,22 @@ def _unary(
     scratch: Scratch,
     source: int,
     answer: int,
-    barred: bool,
+    left_out: int,
     entries: Entries,
-    end: int,
+    last: int,
 ) -> int:
-    """Write the entries of unary rules: those of every operator that the source has an edge of."""
+    """Write what unary rules say: those of every operator that the source has an edge of."""
+    scratch.forward[0, 0] = scratch.backward[0, 0] = 0.0
     for run in range(runs.offsets[source], runs.offsets[source + 1]):
         operator = runs.operators[run]
         if _is_hidden(runs, scratch, run, source, answer):
             continue
         for i in range(clues.offsets[operator], clues.offsets[operator + 1]):
-            if barred and clues.answers[i] == source:
-                continue
-            if end == len(entries.entities):
-                return -1
-            entries.entities[end], entries.rules[end] = clues.answers[i], clues.numbers[i]
-            entries.forward[end] = entries.backward[end] = 0.0
-            end += 1
-    return end
+            if last >= 0 and clues.answers[i] != left_out:
+                scratch.counts[0], scratch.entities[0, 0] = 1, clues.answers[i]
+                last = write_stretch(scratch, 0, clues.numbers[i], -1, entries, last)
+    scratch.counts[0] = 0
+    return last
 
 
 @njit(nogil=True, cache=True)
@@ -177,21 +168,21 @@ def _add_clues(
     source: int,
     query: int,
     answer: int,
-    barred: bool,
+    left_out: int,
     entries: Entries,
-    end: int,
+    last: int,
 ) -> int:
-    """Write the entries of all clues of one question from `end` on; return where they end, or -1."""
-    end = _unary(runs, clues, scratch, source, answer, barred, entries, end)
+    """Write what all clues say of one question after the `last` stretch; return as `write_stretch` does."""
+    last = _unary(runs, clues, scratch, source, answer, left_out, entries, last)
     for i in range(len(clues.anchored)):
-        if end >= 0:
-            num = _anchored(runs, scratch, source, answer, query, clues.anchored[i, 0])
-            end = _write_folded(scratch, num, clues.anchored[i, 1], entries, end)
+        if last >= 0:
+            _anchored(runs, scratch, source, answer, query, clues.anchored[i, 0])
+            last = _write_folded(scratch, clues.anchored[i, 1], entries, last)
     for i in range(len(clues.mirrored)):
-        if end >= 0:
-            num = _mirrored(runs, scratch, source, answer, query, clues.mirrored[i, 0])
-            end = _write_folded(scratch, num, clues.mirrored[i, 1], entries, end)
-    return end
+        if last >= 0:
+            _mirrored(runs, scratch, source, answer, query, clues.mirrored[i, 0])
+            last = _write_folded(scratch, clues.mirrored[i, 1], entries, last)
+    return last
 
 
 @njit(nogil=True, cache=True)
@@ -210,17 +201,19 @@ def gather(
 ) -> int:
     """Write the entries of questions one after the other; return how many questions fit.
 
-    `ends` says where each question's entries end. An answer of -1 hides nothing; any other must be a fact.
+    `ends` says where each question's stretches end. An answer of -1 hides nothing; any other must be a fact.
     """
-    end = 0
+    last = 0
     for i in range(len(sources)):
-        if answers[i] >= 0:
-            hide(runs, sources[i], query, answers[i], whole_pair[i], scratch.hidden)
-        end = walk(runs, tree, scratch, sources[i], answers[i], barred, entries, end)
-        if end >= 0:
-            end = _add_clues(runs, clues, scratch, sources[i], query, answers[i], barred, entries, end)
+        source, answer = sources[i], answers[i]
+        left_out = source if barred else -1
+        if answer >= 0:
+            hide(runs, source, query, answer, whole_pair[i], scratch.hidden)
+        last = walk(runs, tree, scratch, source, answer, left_out, entries, last)
+        if last >= 0:
+            last = _add_clues(runs, clues, scratch, source, query, answer, left_out, entries, last)
         scratch.hidden[:] = False
-        if end < 0:
+        if last < 0:
             return i
-        ends[i] = end
+        ends[i] = last
     return len(sources)

@@ -11,13 +11,13 @@ import numpy as np
 
 from ..knowledge import Ids, Vocabulary
 from .clue_kernels import Clues, gather
-from .evidence_kernels import Entries, Flags, Runs, Scratch, Tree
+from .evidence_kernels import Entries, Evidence, Flags, Runs, Scratch, Small, Tree, Unsigned
 from .operators import Operators
 
 Body = tuple[int, ...]
 ClueKind = Literal["unary", "anchored", "mirrored"]
 
-#: Entries held at first, 16 bytes each; one question that needs more makes room for itself.
+#: Entries held at first, 12 bytes each; one question that needs more makes room for itself.
 MOST_ENTRIES = 1 << 25
 
 
@@ -76,14 +76,21 @@ def group_edges(operators: Operators) -> Runs:
     arrivals = operators.targets * operators.num_operators + operators.operators
     _, place, fan_in = np.unique(arrivals, return_inverse=True, return_counts=True)
     offsets = np.searchsorted(operators.sources[starts], np.arange(operators.num_entities + 1))
+    of_run = operators.operators[starts]
+    order = np.argsort(of_run, kind="stable")
     columns = (
         offsets,
-        operators.operators[starts],
+        of_run,
         np.append(starts, operators.num_edges),
         operators.targets,
         fan_in[place],
+        np.searchsorted(of_run[order], np.arange(operators.num_operators + 1)),
+        operators.sources[starts][order],
+        order,
     )
-    return Runs(*(np.ascontiguousarray(column.astype(np.int32)) for column in columns))
+    runs = Runs(*(np.ascontiguousarray(column.astype(np.int32)) for column in columns))
+    targets, sources = (column.astype(np.uint32) for column in (runs.targets, runs.sources))
+    return runs._replace(targets=targets, sources=sources)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,21 +98,29 @@ class Gathered:
     """What rules say, question by question; the arrays are the walker's own, good until it walks again."""
 
     entries: Entries
-    ends: Ids  # (question,)
+    ends: Ids  # (question,) where its stretches of entries end
 
     def __len__(self) -> int:
         return len(self.ends)
 
     @property
     def starts(self) -> Ids:
-        """Where each question's entries begin."""
+        """Where each question's stretches begin."""
         return np.concatenate([[0], self.ends[:-1]]).astype(np.int64)
+
+    def told(self, question: int) -> tuple[Unsigned, Small, Evidence, Evidence]:
+        """Return one question's entries: entities, rules, how likely the walk there, and back."""
+        entries, start, end = self.entries, self.starts[question], self.ends[question]
+        bounds = entries.bounds[start : end + 1]
+        own = slice(bounds[0], bounds[-1])
+        rules = np.repeat(entries.rules[start:end], np.diff(bounds))
+        return entries.entities[own], rules, entries.forward[own], entries.backward[own]
 
 
 class EvidenceWalker:
     """Walks trees of bodies over the facts; one for each thread, as it holds the space it works in.
 
-    Takes 20 bytes x entities x (longest body + 1), and 16 bytes for each entry.
+    Takes 24 bytes x entities x (longest body + 1), 12 bytes for each entry, and 12 for each stretch.
     """
 
     def __init__(
@@ -120,7 +135,9 @@ class EvidenceWalker:
             np.empty(size),
             np.empty(size),
             np.zeros(max_length + 1, np.int64),
-            np.full(num_entities, -1, np.int32),
+            np.full(size, -1, np.int32),
+            np.empty(num_entities + 1, np.int32),
+            np.empty(num_entities + 1, np.int32),
             np.zeros(num_operators, np.bool_),
             np.zeros(num_entities, np.int32),
             np.empty(num_entities, np.int32),
@@ -154,6 +171,7 @@ class EvidenceWalker:
 
 
 def _room_for(num: int) -> Entries:
-    """Return entries yet to be written; pages never written to take no memory."""
-    kinds = (np.int32, np.int32, np.float32, np.float32)
-    return Entries(*(np.empty(num, kind) for kind in kinds))  # type: ignore[arg-type]
+    """Return entries yet to be written, and as many stretches: pages never written to take no memory."""
+    forward, backward = (np.empty(num, np.float32) for _ in range(2))
+    bounds = np.zeros(num + 1, np.int64)
+    return Entries(np.empty(num, np.uint32), forward, backward, np.empty(num, np.int32), bounds)

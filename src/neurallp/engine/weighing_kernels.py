@@ -16,7 +16,7 @@ class Lessons(NamedTuple):
     """Questions with what rules say of their candidates, and with who is no candidate."""
 
     entries: Entries
-    starts: Ids  # (question,) where each question's entries begin
+    starts: Ids  # (question,) where each question's stretches of entries begin
     ends: Ids  # (question,)
     sources: Ids
     answers: Ids
@@ -36,9 +36,17 @@ class Terms(NamedTuple):
 class Sheet(NamedTuple):
     """Space to score one question under several settings at once; marks are 0 between questions."""
 
-    scores: NDArray[np.float64]  # (entity, setting)
+    scores: NDArray[np.float64]  # (setting, entity)
+    odds: NDArray[np.float64]  # (setting, entity) exp of what the prior says
     touched: Small  # (entity,)
     marks: NDArray[np.int8]  # (entity,) 1: has a score of its own, 2: no candidate
+
+    @classmethod
+    def of(cls, num_settings: int, num_entities: int) -> "Sheet":
+        """Return an empty sheet."""
+        size = num_settings, num_entities
+        touched, marks = np.zeros(num_entities, np.int32), np.zeros(num_entities, np.int8)
+        return cls(np.zeros(size), np.zeros(size), touched, marks)
 
 
 @njit(nogil=True, cache=True)
@@ -46,28 +54,23 @@ def _mark(sheet: Sheet, entity: int, num: int, mark: int) -> int:
     """List an entity among those touched; return how many are."""
     if sheet.marks[entity] == 0:
         sheet.touched[num] = entity
-        sheet.scores[entity] = 0.0
+        sheet.scores[:, entity] = 0.0
         num += 1
     sheet.marks[entity] = max(sheet.marks[entity], mark)
     return num
 
 
 @njit(nogil=True, cache=True)
-def _add_up(lessons: Lessons, question: int, weights: Floats, sheet: Sheet) -> int:
-    """Add up what all rules say of one question's candidates; return how many entities are touched.
+def _mark_all(lessons: Lessons, question: int, sheet: Sheet) -> int:
+    """Mark all entities that a question's rules tell of, and those that are no candidates.
 
-    Those that are no candidates are marked: other known answers, and a source that is barred.
+    These are other known answers, and a source that is barred. Returns how many entities are touched.
     """
     num, entries = 0, lessons.entries
-    for i in range(lessons.starts[question], lessons.ends[question]):
-        entity, rule = entries.entities[i], entries.rules[i]
-        num = _mark(sheet, entity, num, 1)
-        for s in range(weights.shape[2]):
-            sheet.scores[entity, s] += (
-                weights[rule, 0, s]
-                + weights[rule, 1, s] * entries.forward[i]
-                + weights[rule, 2, s] * entries.backward[i]
-            )
+    for i in range(entries.bounds[lessons.starts[question]], entries.bounds[lessons.ends[question]]):
+        entity = entries.entities[i]
+        if sheet.marks[entity] == 0:
+            num = _mark(sheet, entity, num, 1)
     num = _mark(sheet, lessons.answers[question], num, 1)
     for i in range(lessons.other_offsets[question], lessons.other_offsets[question + 1]):
         num = _mark(sheet, lessons.others[i], num, 2)
@@ -77,56 +80,104 @@ def _add_up(lessons: Lessons, question: int, weights: Floats, sheet: Sheet) -> i
 
 
 @njit(nogil=True, cache=True)
+def _clear_marks(sheet: Sheet, num: int) -> None:
+    for i in range(num):
+        sheet.marks[sheet.touched[i]] = 0
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def add_scores(entries: Entries, first: int, last: int, weights: Floats, scores: Floats) -> None:
+    """Add to the entities' scores what all rules say in some stretches; the weights are (rule, 3)."""
+    for stretch in range(first, last):
+        rule = entries.rules[stretch]
+        fired, there, back = weights[rule, 0], weights[rule, 1], weights[rule, 2]
+        for i in range(entries.bounds[stretch], entries.bounds[stretch + 1]):
+            scores[entries.entities[i]] += fired + there * entries.forward[i] + back * entries.backward[i]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
+def _add_slopes(entries: Entries, first: int, last: int, scores: Floats, slopes: Floats) -> None:
+    """Add to the slopes of weights, (rule, 3), those of the entities' scores times what rules say."""
+    for stretch in range(first, last):
+        rule = entries.rules[stretch]
+        fired = there = back = 0.0
+        for i in range(entries.bounds[stretch], entries.bounds[stretch + 1]):
+            slope = scores[entries.entities[i]]
+            fired += slope
+            there += slope * entries.forward[i]
+            back += slope * entries.backward[i]
+        slopes[rule, 0] += fired
+        slopes[rule, 1] += there
+        slopes[rule, 2] += back
+
+
+@njit(nogil=True, cache=True)
+def _set_odds(sheet: Sheet, prior: Floats, priors: Floats) -> Floats:
+    """Set the odds, and return their sum over all entities and that of prior x odds, (setting, 2)."""
+    sums = np.zeros((len(prior), 2))
+    for s in range(len(prior)):
+        for entity in range(len(priors)):
+            odds = np.exp(prior[s] * priors[entity]) if priors[entity] else 1.0
+            sheet.odds[s, entity] = odds
+            sums[s, 0] += odds
+            sums[s, 1] += priors[entity] * odds
+    return sums
+
+
+@njit(nogil=True, cache=True)
+def _soften(
+    sheet: Sheet, num: int, s: int, answer: int, priors: Floats, own_prior: float, weight: float, sums: Floats
+) -> tuple[float, float]:
+    """Turn scores into the slopes of the loss: each one's share, less 1 for the answer.
+
+    Returns the loss, and the slope of the prior's weight. Untouched entities have nothing but their prior:
+    of the `sums` over all, those of the touched are taken away.
+    """
+    scores, odds = sheet.scores[s], sheet.odds[s]
+    scores[answer] += weight * (own_prior - priors[answer])
+    total, moment, top = sums[0], sums[1], 0.0
+    for i in range(num):
+        entity = sheet.touched[i]
+        total -= odds[entity]
+        moment -= priors[entity] * odds[entity]
+        scores[entity] = scores[entity] + weight * priors[entity] if sheet.marks[entity] == 1 else -np.inf
+        top = max(top, scores[entity])
+    shrink, score = np.exp(-top), scores[answer]
+    total, moment = max(total, 0.0) * shrink, max(moment, 0.0) * shrink
+    for i in range(num):
+        entity = sheet.touched[i]
+        share = np.exp(scores[entity] - top)
+        scores[entity] = share
+        total += share
+        moment += share * (own_prior if entity == answer else priors[entity])
+    for i in range(num):
+        scores[sheet.touched[i]] /= total
+    scores[answer] -= 1.0
+    return np.log(total) + top - score, moment / total - own_prior
+
+
+@njit(nogil=True, cache=True)
 def _question_gradient(
-    lessons: Lessons, question: int, weights: Terms, priors: Floats, base: Floats, sheet: Sheet, slopes: Terms
+    lessons: Lessons, question: int, weights: Terms, priors: Floats, sums: Floats, sheet: Sheet, slopes: Terms
 ) -> float:
     """Add the gradient of one question's cross-entropy over all candidates; return its loss.
 
-    `base` holds, over all entities, the sum of exp(prior) and of prior x exp(prior). Only those with evidence
-    of their own are gone through. The answer's own fact does not count in its frequency.
+    Only entities with evidence of their own are gone through. The answer's own fact does not count in its
+    frequency.
     """
-    num = _add_up(lessons, question, weights.rules, sheet)
-    answer, entries = lessons.answers[question], lessons.entries
+    num = _mark_all(lessons, question, sheet)
+    answer, first, last = lessons.answers[question], lessons.starts[question], lessons.ends[question]
     own_prior = np.log(max(np.exp(priors[answer]) - 1.0, 1.0))
-    loss = 0.0
+    total = 0.0
     for s in range(len(weights.prior)):
-        w = weights.prior[s]
-        total, moment, top = base[s, 0], base[s, 1], 0.0
-        for i in range(num):
-            entity = sheet.touched[i]
-            share = np.exp(w * priors[entity])
-            total -= share
-            moment -= priors[entity] * share
-            if sheet.marks[entity] == 1:
-                sheet.scores[entity, s] += w * (own_prior if entity == answer else priors[entity])
-                top = max(top, sheet.scores[entity, s])
-        shrink = np.exp(-top)
-        total, moment = max(total, 0.0) * shrink, max(moment, 0.0) * shrink
-        score = sheet.scores[answer, s]
-        for i in range(num):
-            entity = sheet.touched[i]
-            if sheet.marks[entity] == 1:
-                share = np.exp(sheet.scores[entity, s] - top)
-                sheet.scores[entity, s] = share
-                total += share
-                moment += share * (own_prior if entity == answer else priors[entity])
-            else:
-                sheet.scores[entity, s] = 0.0
-        loss += np.log(total) + top - score
-        slopes.prior[s] += moment / total - own_prior
-        for i in range(num):
-            sheet.scores[sheet.touched[i], s] /= total
-        sheet.scores[answer, s] -= 1.0
-    for i in range(lessons.starts[question], lessons.ends[question]):
-        entity, rule = entries.entities[i], entries.rules[i]
-        for s in range(len(weights.prior)):
-            slope = sheet.scores[entity, s]
-            slopes.rules[rule, 0, s] += slope
-            slopes.rules[rule, 1, s] += slope * entries.forward[i]
-            slopes.rules[rule, 2, s] += slope * entries.backward[i]
-    for i in range(num):
-        sheet.marks[sheet.touched[i]] = 0
-    return loss
+        add_scores(lessons.entries, first, last, weights.rules[:, :, s], sheet.scores[s])
+        weight = weights.prior[s]
+        loss, slope = _soften(sheet, num, s, answer, priors, own_prior, weight, sums[s])
+        _add_slopes(lessons.entries, first, last, sheet.scores[s], slopes.rules[:, :, s])
+        slopes.prior[s] += slope
+        total += loss
+    _clear_marks(sheet, num)
+    return total
 
 
 @njit(nogil=True, cache=True)
@@ -136,15 +187,10 @@ def batch_gradient(
     """Set the slopes to those of a batch's mean loss, and return it, summed over settings."""
     slopes.rules[:] = 0.0
     slopes.prior[:] = 0.0
-    base = np.zeros((len(weights.prior), 2))
-    for entity in range(len(priors)):
-        for s in range(len(weights.prior)):
-            share = np.exp(weights.prior[s] * priors[entity])
-            base[s, 0] += share
-            base[s, 1] += priors[entity] * share
+    sums = _set_odds(sheet, weights.prior, priors)
     loss = 0.0
     for question in batch:
-        loss += _question_gradient(lessons, question, weights, priors, base, sheet, slopes)
+        loss += _question_gradient(lessons, question, weights, priors, sums, sheet, slopes)
     slopes.rules[:] /= len(batch)
     slopes.prior[:] /= len(batch)
     return loss / len(batch)
@@ -153,25 +199,18 @@ def batch_gradient(
 @njit(nogil=True, cache=True)
 def count_right(lessons: Lessons, marks: NDArray[np.int8], counts: Ids) -> None:
     """Add to each rule's (fired, right) how often it says an entity, and how often that is a known answer."""
+    entries = lessons.entries
     for i in range(len(lessons.ends)):
         known = lessons.others[lessons.other_offsets[i] : lessons.known_ends[i]]
         marks[known] = 1
         marks[lessons.answers[i]] = 1
-        for j in range(lessons.starts[i], lessons.ends[i]):
-            counts[lessons.entries.rules[j], 0] += 1
-            counts[lessons.entries.rules[j], 1] += marks[lessons.entries.entities[j]]
+        for stretch in range(lessons.starts[i], lessons.ends[i]):
+            rule, start, end = entries.rules[stretch], entries.bounds[stretch], entries.bounds[stretch + 1]
+            counts[rule, 0] += end - start
+            for j in range(start, end):
+                counts[rule, 1] += marks[entries.entities[j]]
         marks[known] = 0
         marks[lessons.answers[i]] = 0
-
-
-@njit(nogil=True, cache=True)
-def add_scores(entries: Entries, start: int, end: int, weights: Floats, row: Floats) -> None:
-    """Add to a row what all rules say of its entities."""
-    for i in range(start, end):
-        rule = entries.rules[i]
-        row[entries.entities[i]] += (
-            weights[rule, 0] + weights[rule, 1] * entries.forward[i] + weights[rule, 2] * entries.backward[i]
-        )
 
 
 @njit(nogil=True, cache=True)
@@ -186,21 +225,20 @@ def _rank_question(
     lessons: Lessons, question: int, weights: Terms, priors: Floats, sheet: Sheet, ranks: Floats
 ) -> None:
     """Write the ranks of one answer; one that is the barred source comes last."""
-    num = _add_up(lessons, question, weights.rules, sheet)
-    answer = lessons.answers[question]
+    num = _mark_all(lessons, question, sheet)
+    answer, first, last = lessons.answers[question], lessons.starts[question], lessons.ends[question]
     for s in range(len(weights.prior)):
-        wanted = sheet.scores[answer, s] + weights.prior[s] * priors[answer]
+        scores = sheet.scores[s]
+        add_scores(lessons.entries, first, last, weights.rules[:, :, s], scores)
+        wanted = scores[answer] + weights.prior[s] * priors[answer]
         if lessons.barred and answer == lessons.sources[question]:
             wanted = -np.inf
         better, ties = 0, 0
         for entity in range(len(priors)):
             if entity == answer or sheet.marks[entity] == 2:
                 continue
-            score = weights.prior[s] * priors[entity] + (
-                sheet.scores[entity, s] if sheet.marks[entity] else 0.0
-            )
+            score = weights.prior[s] * priors[entity] + (scores[entity] if sheet.marks[entity] else 0.0)
             better += score > wanted
             ties += score == wanted
         ranks[s] = 1 + better + ties / 2.0
-    for i in range(num):
-        sheet.marks[sheet.touched[i]] = 0
+    _clear_marks(sheet, num)
