@@ -17,7 +17,7 @@ from neurallp import (
     load_model,
 )
 from neurallp.datasets.family import family_knowledge_base
-from neurallp.formats.weighed_rules import add_weighed, read_weighed
+from neurallp.formats.weighed_rules import read_weighed, write_weighed
 from neurallp.knowledge import Relations, name_parts, split_triples
 from neurallp.program import WeighedProgram, bodies_of, weigh_rules
 from neurallp.weighed import WeighedQuery, WeighedRules, log_frequencies
@@ -330,8 +330,7 @@ def test_settings_and_relations_that_do_not_fit_are_told(folder):
 def test_bodies_of_operators_that_are_not_there_are_told(kb, weighed, tmp_path):
     each = weighed.queries[kb.relations.id("uncle")]
     wrong = replace(weighed, queries={0: replace(each, bodies=((99,), *each.bodies[1:]))})
-    (tmp_path / "relations.json").write_text(json.dumps(list(kb.relations)))
-    add_weighed(tmp_path, wrong, QUICK)
+    write_weighed(tmp_path, wrong, QUICK, (), {})
     with pytest.raises(ModelError, match="is missing or damaged"):
         read_weighed(tmp_path)
 

@@ -275,9 +275,9 @@ class Program(Answering):
         """Write the model folder: weights, configuration, relations, rules, history and measures."""
         rules = self.rules() if self.weighed is None else self.weighed.rules_as_saved
         with recalibrated(folder, self.calibration):
-            models.write_model(folder, self.model, self.training_config, self.history, rules, metrics or {})
-            if self.weighed is not None:
-                weighed_rules.add_weighed(folder, self.weighed.weighed, self.weighed.weighing_config)
+            learned = self.model, self.training_config, self.history
+            weighed = self.weighed and (self.weighed.weighed, self.weighed.weighing_config)
+            models.write_model(folder, *learned, rules, metrics or {}, weighed)
 
 
 class RuleProgram(Answering):
@@ -325,8 +325,8 @@ def _read_program(folder: AnyPath) -> Program | WeighedProgram:
     )
     if weighed is not None and not models.has_model(folder):
         return weighed
-    model, training_config = models.read_model(folder)
-    return Program(model, training_config, history=models.read_history(folder), weighed=weighed)
+    model, training_config, history = models.read_model(folder)
+    return Program(model, training_config, history=history, weighed=weighed)
 
 
 def configure(preset: str = "default", **settings: Any) -> tuple[ModelConfig, TrainingConfig]:
