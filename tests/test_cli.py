@@ -201,6 +201,7 @@ def test_on_a_terminal_progress_tells_loss_validation_and_time_left(run, data, t
     assert "Epoch 2 of 2: loss " in shown
     assert ", valid MRR 0." in shown
     assert "left" in shown
+    assert "Ranking" in shown
 
 
 def test_away_from_a_terminal_only_results_are_printed(run, data, model):

@@ -16,6 +16,7 @@ from neurallp.formats import models
 from neurallp.formats.rules import read_rules
 from neurallp.knowledge import split_triples
 from neurallp.program import configure, prepare
+from neurallp.rules import RuleSet
 from neurallp.weighing import WeighingConfig
 
 SMALL = {"embedding_size": 8, "hidden_size": 8, "num_epochs": 1, "learning_rate": 0.01}
@@ -99,7 +100,10 @@ def test_a_saved_model_scores_and_speaks_as_before(split, tmp_path, settings):
 
 
 def test_the_rules_and_measures_in_the_folder_are_those_of_the_model(program, folder):
-    assert read_rules(folder / "rules.tsv") == program.rules()
+    counted = program.rules()
+    assert all(rule.support is not None for rule in counted)
+    uncounted = [replace(rule, support=None, num_predictions=None) for rule in counted]
+    assert read_rules(folder / "rules.tsv") == RuleSet(uncounted)  # counting long rules may take minutes
     assert json.loads((folder / "metrics.json").read_text()) == {"test": {"mrr": 0.5}}
     assert json.loads((folder / "relations.json").read_text()) == list(program.model.relations)
 
@@ -259,7 +263,9 @@ def test_files_of_two_saves_are_never_taken_for_one(saves, tmp_path, before, aft
     for files in product((saves[before], saves[after]), repeat=len(NEEDED | WEIGHED)):
         shutil.rmtree(tmp_path)
         tmp_path.mkdir()
-        taken = {name: save for name, save in zip(sorted(NEEDED | WEIGHED), files, strict=True) if name in save}
+        taken = {
+            name: save for name, save in zip(sorted(NEEDED | WEIGHED), files, strict=True) if name in save
+        }
         for name, save in taken.items():
             (tmp_path / name).write_bytes(save[name])
         complete = taken.keys() in (NEEDED, NEEDED | WEIGHED)

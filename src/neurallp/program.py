@@ -43,6 +43,9 @@ from .training import Epoch, Training, TrainingConfig, require_device
 from .weighed import WeighedRules, select_rules
 from .weighing import Candidates, Weighing, WeighingConfig
 
+#: Rules are shown down to this share of their query's best.
+MIN_SHARE = 0.01
+
 Part = Literal["valid", "test"]  # train is walked on: ranking it would find each fact by itself
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -114,10 +117,17 @@ class Answering:
         """Yield new answers of every source to every relation, in batches."""
         return self.reasoner(kb).predict(relations, k)
 
-    def evaluate(self, split: Split, part: Part = "test", *, engine: str = "auto") -> Evaluation:
+    def evaluate(
+        self,
+        split: Split,
+        part: Part = "test",
+        *,
+        engine: str = "auto",
+        on_done: Callable[[int], None] = lambda num: None,
+    ) -> Evaluation:
         """Return filtered realistic ranks of a part of `split`, walking on its facts and train."""
         scorer, questions, known, _ = self._trial(split, part, engine)
-        return evaluate(scorer, questions, known)
+        return evaluate(scorer, questions, known, on_done)
 
     def evaluate_per_relation(
         self, split: Split, part: Part = "test", *, engine: str = "auto"
@@ -181,7 +191,7 @@ class WeighedProgram(Answering):
         query: str | None = None,
         *,
         limit: int = 10,
-        min_confidence: float = 0.01,
+        min_confidence: float = MIN_SHARE,
         max_length: int | None = None,
         allow: Collection[str] | None = None,
         deny: Collection[str] = (),
@@ -243,7 +253,7 @@ class Program(Answering):
         query: str | None = None,
         *,
         limit: int = 10,
-        min_confidence: float = 0.01,
+        min_confidence: float = MIN_SHARE,
         max_length: int | None = None,
         allow: Collection[str] | None = None,
         deny: Collection[str] = (),
@@ -273,11 +283,18 @@ class Program(Answering):
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
         """Write the model folder: weights, configuration, relations, rules, history and measures."""
-        rules = self.rules() if self.weighed is None else self.weighed.rules_as_saved
         with recalibrated(folder, self.calibration):
             learned = self.model, self.training_config, self.history
             weighed = self.weighed and (self.weighed.weighed, self.weighed.weighing_config)
-            models.write_model(folder, *learned, rules, metrics or {}, weighed)
+            models.write_model(folder, *learned, self.rules_as_saved, metrics or {}, weighed)
+
+    @property
+    def rules_as_saved(self) -> RuleSet:
+        """The best rules, not measured: counting long ones on large sets takes minutes."""
+        if self.weighed is not None:
+            return self.weighed.rules_as_saved
+        queries = range(self.model.relations.num_operators)
+        return recover_rules(self.model, queries, RuleFilter(MIN_SHARE), kb=self.kb, measured=False)
 
 
 class RuleProgram(Answering):

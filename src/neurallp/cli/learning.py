@@ -8,6 +8,7 @@ import typer
 from rich.markup import escape
 
 from .arguments import Data, Device, Engine, EngineName, Json, Preset, Resume, choose_device, load_split
+from .inspecting import judge_watched, kept_back
 from .printing import console, log, measures_table, print_json, say
 from .weighing import Kinds, parse_kinds, weigh_watched
 
@@ -135,10 +136,8 @@ def learn(
     program = _learn(training, out, resume, as_json)
     if preset is not Preset.paper if weigh is None else weigh:
         _weigh(program, split, weighing, choose_device(device), as_json)
-    with log.status("Ranking the answers kept back"):
-        metrics = _judge(program, split, engine.value)
-    with log.status("Counting what the rules say"):
-        program.save(out, metrics)
+    metrics = judge_watched(program, split, kept_back(split), engine.value, as_json)
+    program.save(out, metrics)
     _report(program, out, metrics, as_json)
 
 
@@ -236,11 +235,6 @@ def _progress(training: "Training") -> str:
     last = training.history[-1]
     mrr = "" if last.valid_mrr is None else f", valid MRR {last.valid_mrr:.3f}"
     return f"{epoch}: loss {last.loss:.3f}{mrr}"
-
-
-def _judge(program: "Program", split: "Split", engine: str) -> dict[str, Any]:
-    parts = [part for part in ("valid", "test") if len(getattr(split, part))]
-    return {part: program.evaluate(split, part, engine=engine).as_dict() for part in parts}  # type: ignore[arg-type]
 
 
 def _report(program: "Program", out: Path, metrics: dict[str, Any], as_json: bool) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,8 @@ from rich.markup import escape
 
 from ..errors import ConfigError, require_choice
 from .arguments import Data, Device, Json, choose_device, load_split
-from .printing import console, log, measures_table, print_json
+from .inspecting import judge_watched, kept_back
+from .printing import console, measures_table, print_json, watched
 
 if TYPE_CHECKING:
     from ..engine.evidence import Body
@@ -101,8 +101,7 @@ def weigh(
     if "chain" in config.kinds and not (given or mine or config.wants_clues):
         raise ConfigError(f"{rules} has no rule for the relations of {data}. Find some with --mine.")
     program = weigh_watched(split, config, given, choose_device(device), as_json)
-    parts = [part for part in ("valid", "test") if len(getattr(split, part))]
-    metrics = {part: program.evaluate(split, part).as_dict() for part in parts}  # type: ignore[arg-type]
+    metrics = judge_watched(program, split, kept_back(split), "auto", as_json)
     program.save(out, metrics)
     if as_json:
         print_json({"model": str(out), "rules": len(program.weighed), **metrics})
@@ -134,13 +133,7 @@ def weigh_watched(
     quiet: bool,
 ) -> "WeighedProgram":
     """Weigh under a progress bar, which shows only on a terminal."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
     from ..program import weigh_rules
 
-    columns = (TextColumn("{task.description}"), BarColumn(None), TimeRemainingColumn(), TextColumn("left"))
-    with Progress(
-        *columns, console=log, disable=quiet or not log.is_terminal, transient=True, expand=True
-    ) as progress:
-        task = progress.add_task("Weighing", total=2 * len(split.known.facts))
-        return weigh_rules(split, config, given, partial(progress.advance, task), device)
+    with watched("Weighing", 2 * len(split.known.facts), quiet) as advance:
+        return weigh_rules(split, config, given, advance, device)

@@ -135,7 +135,11 @@ def _unpack_query(arrays: Mapping[str, Any], query: int, answers: Sequence[str])
 
 
 def write_weighed(
-    folder: AnyPath, weighed: WeighedRules, config: WeighingConfig, rules: Iterable[Rule], metrics: Mapping[str, Any]
+    folder: AnyPath,
+    weighed: WeighedRules,
+    config: WeighingConfig,
+    rules: Iterable[Rule],
+    metrics: Mapping[str, Any],
 ) -> None:
     """Write a folder that holds weighed rules and no model beside them."""
     contents: dict[str, str | bytes] = {
