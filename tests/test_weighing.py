@@ -19,7 +19,7 @@ from neurallp import (
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.formats.weighed_rules import read_weighed, write_weighed
 from neurallp.knowledge import Relations, name_parts, split_triples
-from neurallp.program import WeighedProgram, bodies_of, weigh_rules
+from neurallp.program import WeighedProgram, rules_as_candidates, weigh_rules
 from neurallp.weighed import WeighedQuery, WeighedRules, log_frequencies
 from neurallp.weighing import Fitted, Weighing, WeighingConfig, choose_penalties
 
@@ -285,7 +285,7 @@ def test_a_query_without_rules_is_given_its_inverse_s_turned_round():
         Rule("father", ("~brother",), 0.9),
         Rule("~father", ("brother",), 0.1),
     ]
-    assert bodies_of(rules, relations) == {0: [(1, 2)], 3: [(5, 4)], 1: [(5,)], 4: [(2,)]}
+    assert rules_as_candidates(rules, relations) == {0: [(1, 2)], 3: [(5, 4)], 1: [(5,)], 4: [(2,)]}
 
 
 # Keeping
@@ -327,7 +327,7 @@ def test_settings_and_relations_that_do_not_fit_are_told(folder):
         load_model(folder)
 
 
-def test_bodies_of_operators_that_are_not_there_are_told(kb, weighed, tmp_path):
+def test_rules_as_candidates_operators_that_are_not_there_are_told(kb, weighed, tmp_path):
     each = weighed.queries[kb.relations.id("uncle")]
     wrong = replace(weighed, queries={0: replace(each, bodies=((99,), *each.bodies[1:]))})
     write_weighed(tmp_path, wrong, QUICK, (), {})

@@ -1,8 +1,9 @@
 """A learned program: the one object a user holds. Learn it, read its rules, ask it, judge it, keep it."""
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import fields
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -10,7 +11,7 @@ import torch
 
 from .calibration import Calibration, Sample, draw_sample, fit_calibration
 from .engine import make_engine
-from .engine.evidence import Body
+from .engine.evidence import Body, Clue
 from .errors import ConfigError, DataError, require_choice, require_positive
 from .evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
 from .formats import models, weighed_rules
@@ -40,7 +41,7 @@ from .reasoning import (
 )
 from .rules import Rule, RuleFilter, RuleSet, recover_rules, spell_out
 from .training import Epoch, Training, TrainingConfig, require_device
-from .weighed import WeighedRules, select_rules
+from .weighed import WeighedRules, as_candidate, select_rules
 from .weighing import Candidates, Weighing, WeighingConfig
 
 #: Rules are shown down to this share of their query's best.
@@ -285,7 +286,7 @@ class Program(Answering):
         """Write the model folder: weights, configuration, relations, rules, history and measures."""
         with recalibrated(folder, self.calibration):
             learned = self.model, self.training_config, self.history
-            weighed = self.weighed and (self.weighed.weighed, self.weighed.weighing_config)
+            weighed = None if self.weighed is None else (self.weighed.weighed, self.weighed.weighing_config)
             models.write_model(folder, *learned, self.rules_as_saved, metrics or {}, weighed)
 
     @property
@@ -428,27 +429,46 @@ def weighing_config(program: Program, **settings: Any) -> WeighingConfig:
     return WeighingConfig(**chosen | {name: value for name, value in settings.items() if value is not None})
 
 
-def candidates_of(
-    model: NeuralLP, config: WeighingConfig, relations: Relations | None = None
-) -> dict[int, list[Body]]:
+def candidates_of(model: NeuralLP, config: WeighingConfig) -> Candidates:
     """Return the bodies of the most confident rules that a model learned, for each query."""
-    queries = range(model.relations.num_operators)
-    rules = (rule for query in queries for rule in islice(spell_out(model, query), config.num_learned))
-    return bodies_of(rules, relations or model.relations)
+    return rules_as_candidates(learned_rules(model, config.num_learned), model.relations)
 
 
-def bodies_of(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Body]]:
-    """Return the bodies of chain rules for each query; one that has none gets its inverse's, turned round."""
-    found: dict[int, list[Body]] = {}
+AnyProgram = Program | WeighedProgram | RuleProgram
+
+
+def offered_rules(program: AnyProgram, num_learned: int) -> Iterator[Rule]:
+    """Yield the rules of a program that can be weighed anew; of what a model learned, the most confident."""
+    if isinstance(program, RuleProgram):
+        return iter(program.rules)
+    if isinstance(program, WeighedProgram):
+        return chain.from_iterable(map(program.weighed.rules, program.weighed.queries))
+    if program.weighed is not None:
+        return offered_rules(program.weighed, num_learned)
+    return learned_rules(program.model, num_learned)
+
+
+def learned_rules(model: NeuralLP, num: int) -> Iterator[Rule]:
+    """Yield the most confident rules that a model learned, so many of each query."""
+    for query in range(model.relations.num_operators):
+        yield from islice(spell_out(model, query), num)
+
+
+def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Body | Clue]]:
+    """Return what rules look for, by query, where the relations are theirs.
+
+    A query that no rule is about gets the chains of its inverse, turned round.
+    """
+    found: defaultdict[int, list[Body | Clue]] = defaultdict(list)
     for rule in rules:
         names = [name.removeprefix(INVERSE_MARK) for name in (rule.target, *rule.body)]
-        if rule.kind == "chain" and all(name in relations for name in names):
-            body = tuple(map(relations.operator_id, rule.body))
-            found.setdefault(relations.operator_id(rule.target), []).append(body)
+        if rule.kind != "prior" and all(name in relations for name in names):
+            found[relations.operator_id(rule.target)].append(as_candidate(rule, relations))
     for query in list(found):
-        back = [tuple(relations.inverse(k) for k in reversed(body)) for body in found[query]]
-        found.setdefault(relations.inverse(query), back)
-    return found
+        chains = [body for body in found[query] if not isinstance(body, Clue)]
+        back = [tuple(relations.inverse(k) for k in reversed(body)) for body in chains]
+        found.setdefault(relations.inverse(query), [*back])
+    return dict(found)
 
 
 def weigh_rules(

@@ -1,12 +1,14 @@
 """Weighed rules: what a user asks and proves with after weighing. A score is a sum over rules."""
 
 import heapq
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from math import prod
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +21,7 @@ from .engine.operators import num_cores
 from .engine.weighing_kernels import add_scores
 from .knowledge import Ids, KnowledgeBase, Relations
 from .proving import Path, find_paths, follow
-from .rules import Rule, RuleFilter, RuleSet, measure
+from .rules import Kind, Rule, RuleFilter, RuleSet, measure
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -62,6 +64,15 @@ class WeighedRules:
 
     def __len__(self) -> int:
         return sum(map(len, self.queries.values()))
+
+    @property
+    def num_of_kinds(self) -> dict[str, int]:
+        """How many rules there are of each kind, priors among them."""
+        every = self.queries.values()
+        counts = Counter[str](clue.kind for each in every for clue in each.clues)
+        counts["chain"] = sum(len(each.bodies) for each in every)
+        counts["prior"] = sum(bool(each.prior) for each in every)
+        return {kind: counts[kind] for kind in get_args(Kind) if counts[kind]}
 
     def excludes_source(self, query: int) -> bool:
         """Return whether the source is no candidate answer, as no fact of the relation is reflexive."""
@@ -113,6 +124,16 @@ class WeighedRules:
         """Return the rule that says: who is often an answer is one again."""
         name = self.relations.operator_name(query)
         return Rule(name, (name,), confidence=0.0, weight=weight, kind="prior")
+
+
+def as_candidate(rule: Rule, relations: Relations) -> Body | Clue:
+    """Return what a rule looks for, as it is weighed: a chain's body, or a clue."""
+    body = tuple(map(relations.operator_id, rule.body))
+    if rule.kind == "unary":
+        return Clue("unary", body[0], str(rule.answer))
+    if rule.kind == "anchored" or rule.kind == "mirrored":
+        return Clue(rule.kind, body[0 if rule.kind == "anchored" else 1])
+    return body
 
 
 def select_rules(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from time import monotonic
 from typing import Any, Literal, get_args
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .engine import Operators
-from .engine.evidence import Body, Clue, EvidenceWalker, group_edges, grow_tree, list_clues
+from .engine.evidence import Body, Clue, ClueKind, EvidenceWalker, group_edges, grow_tree, list_clues
 from .engine.operators import num_cores
 from .engine.weighing_kernels import Lessons, Sheet, Terms, batch_gradient, count_right, rank_settings
 from .errors import ConfigError, DataError, require_choice, require_positive
@@ -72,7 +72,8 @@ class WeighingConfig:
         return not {*self.kinds} <= {"chain", "prior"}
 
 
-Candidates = Mapping[int, Sequence[Body]]
+#: What is given to be weighed for each query: bodies of chains, and clues.
+Candidates = Mapping[int, Sequence[Body | Clue]]
 
 
 class Weighing:
@@ -105,6 +106,19 @@ class Weighing:
     def queries(self) -> list[int]:
         """The queries that have facts, those with most first: they take longest."""
         return sorted(self.questions, key=lambda query: -len(self.questions[query]))
+
+    def given_bodies(self, query: int) -> list[Body]:
+        """Return the chains that are given for a query."""
+        return [each for each in self.given.get(query, ()) if not isinstance(each, Clue)]
+
+    def given_clues(self, query: int, kind: Kind) -> list[Clue]:
+        """Return the clues of one kind that are given for a query."""
+        return [each for each in self.given.get(query, ()) if isinstance(each, Clue) and each.kind == kind]
+
+    @cached_property
+    def given_kinds(self) -> set[str]:
+        """The kinds of clues that are given: no more of them are looked for."""
+        return {each.kind for given in self.given.values() for each in given if isinstance(each, Clue)}
 
     def run(self, on_done: Callable[[int], None] = lambda num: None) -> WeighedRules:
         """Return the weighed rules; `on_done` is told how many facts each query has that is done."""
@@ -178,8 +192,8 @@ class Bench:
     def __init__(self, weighing: Weighing) -> None:
         self.weighing, self.config = weighing, weighing.config
         operators = weighing.operators
-        given = max((len(body) for bodies in weighing.given.values() for body in bodies), default=1)
-        length = max(self.config.max_length, given)
+        given = (body for query in weighing.given for body in weighing.given_bodies(query))
+        length = max(self.config.max_length, *map(len, given), 1)
         self.walker = EvidenceWalker(weighing.runs, operators.num_operators, length)
         self.miner = Miner(weighing.runs, operators.num_operators, self.config.max_length)
         settings = len(self.config.penalties)
@@ -193,11 +207,14 @@ class Bench:
         """Return the rules to be weighed for a query, of all kinds that are wanted."""
         kinds = self.config.kinds
         bodies = self._bodies(query) if "chain" in kinds else []
-        clues = self._unary(query) if "unary" in kinds else []
-        shared: tuple[Literal["anchored", "mirrored"], ...] = "anchored", "mirrored"
-        return bodies, clues + [
-            clue for kind in shared if kind in kinds for clue in self._shared(query, kind)
-        ]
+        wanted = [kind for kind in get_args(ClueKind) if kind in kinds]
+        return bodies, [clue for kind in wanted for clue in self._clues(query, kind)]
+
+    def _clues(self, query: int, kind: ClueKind) -> list[Clue]:
+        """Return the clues of one kind that are given, or where there are none at all those found."""
+        if kind in self.weighing.given_kinds:
+            return self.weighing.given_clues(query, kind)
+        return self._unary(query) if kind == "unary" else self._shared(query, kind)
 
     def _bodies(self, query: int) -> list[Body]:
         """Return the bodies given for a query and those found between its pairs, without repetition."""
@@ -205,7 +222,7 @@ class Bench:
         turns, deadline = self.weighing.veil.turns, self.weighing.deadline
         limit = -(-self.config.num_candidates // len(turns))
         mined = [body for whole in turns for body in self.miner.mine(pairs, whole, limit, deadline)]
-        given = self.weighing.given.get(query, ())
+        given = self.weighing.given_bodies(query)
         found = dict.fromkeys([*given, *mined[: self.config.num_candidates]])
         return [body for body in found if body and body != (query,)]
 

@@ -8,7 +8,6 @@ by step; anything more takes the paths themselves.
 from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from ..knowledge import Ids
