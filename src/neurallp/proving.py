@@ -2,7 +2,7 @@
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Protocol
 
@@ -28,6 +28,10 @@ class Evidence(Protocol):
         """Return a row of scores for each question, in double precision: the sums of all their parts."""
         ...
 
+    def reached(self, sources: Ids, queries: Ids) -> Scores:
+        """Return the same, but only of what rules lead to from each source."""
+        ...
+
     def rules(self, query: int) -> Iterator[Rule]:
         """Yield the rules of a query, the most confident first."""
         ...
@@ -47,6 +51,8 @@ class LearnedEvidence:
     def scores(self, sources: Ids, queries: Ids) -> Scores:
         """Return a row of scores for each question."""
         return self.model.scores(self.engine, sources, queries, self._attend)
+
+    reached = scores
 
     def rules(self, query: int) -> Iterator[Rule]:
         """Yield the rules that the attention of one query stands for."""
@@ -107,6 +113,8 @@ class GivenEvidence:
         distinct, first = np.unique(queries[order], return_index=True)
         groups = zip(distinct.tolist(), np.split(sources[order], first[1:]), strict=True)
         return Scores.stacked([self._scores(query, group) for query, group in groups])[np.argsort(order)]
+
+    reached = scores
 
     def _scores(self, query: int, sources: Ids) -> Scores:
         rules = list(self.rules(query))
@@ -190,8 +198,7 @@ def stages(operators: Operators, body: Body, source: int) -> list[Ids]:
 
 def stages_back(operators: Operators, body: Body, answer: int) -> list[Ids]:
     """Return from where all, all but the first, … none of the operators of `body` lead to `answer`."""
-    inverse = tuple((k + operators.num_relations) % operators.num_operators for k in reversed(body))
-    return stages(operators, inverse, answer)[::-1]
+    return stages(operators, tuple(map(operators.inverse, reversed(body))), answer)[::-1]
 
 
 def find_paths(operators: Operators, body: Body, source: int, answer: int) -> Iterator[Path]:
@@ -208,6 +215,112 @@ def find_paths(operators: Operators, body: Body, source: int, answer: int) -> It
             yield from onward((*path, target))
 
     return onward((source,)) if source in leads_on[0] else iter(())
+
+
+def count_edges(operators: Operators, entities: Ids, k: int) -> Ids:
+    """Return how many edges of operator `k` leave each of distinct `entities`."""
+    edges = edges_out_of(operators, entities)
+    owners = np.searchsorted(entities, operators.sources[edges[operators.operators[edges] == k]])
+    return np.bincount(owners, minlength=len(entities))
+
+
+class PathLattice:
+    """All paths along a body from a source to an answer, not listed: who may stand where, and who comes next.
+
+    Nobody stands at a place that is `barred` to them, (place, entity). A path is worth the product over its
+    places, but the last, of what `worth` says of a place and those who stand there.
+    """
+
+    def __init__(
+        self,
+        operators: Operators,
+        body: Body,
+        ends: tuple[int, int],
+        barred: Collection[tuple[int, int]],
+        worth: Callable[[int, Ids], Floats],
+    ) -> None:
+        self.places = [np.array(ends[:1])]
+        self.steps: list[tuple[Ids, Ids]] = []  # from whom to whom, as they are numbered at their places
+        for k, onward in zip(body, _leading_on(operators, body, ends[1], barred), strict=True):
+            here = self.places[-1]
+            sources, targets = _edges_between(operators, here, k, onward)
+            there, arrivals = np.unique(targets, return_inverse=True)
+            self.places.append(there)
+            self.steps.append((np.searchsorted(here, sources), arrivals))
+        self.values = [worth(place, here) for place, here in enumerate(self.places[:-1])]
+
+    @property
+    def total(self) -> float:
+        """What all paths are worth together."""
+        amounts = np.ones(1)
+        for (before, after), values, there in zip(self.steps, self.values, self.places[1:], strict=True):
+            amounts = np.bincount(after, (amounts * values)[before], len(there)).astype(np.float64)
+        return float(amounts.sum())
+
+    def paths(self) -> Iterator[tuple[Path, float]]:
+        """Yield each path with what it is worth, the worthiest first, found only as they are wanted.
+
+        Best-first over beginnings, each of which knows its worthiest rest. Whoever is next is put on the heap
+        when the one before is taken, so that a hub's many ways on are not all looked at.
+        """
+        rests = self._best_rests()
+        onward = [_sorted_steps(*step, rest) for step, rest in zip(self.steps, rests[1:], strict=True)]
+        order = count()
+        heap: list[tuple[float, int, int, Path, int]] = []
+
+        def push(worth: float, path: Path, number: int) -> None:
+            """Add a beginning that goes on to its `number`-th best; of equals the longer comes first."""
+            heapq.heappush(heap, (-worth, -len(path), next(order), path, number))
+
+        if len(self.places[-1]):
+            push(float(rests[0][0]), (0,), 0)
+        while heap:
+            negative, _, _, path, number = heapq.heappop(heap)
+            place = len(path) - 1
+            if place == len(self.steps):
+                yield tuple(int(who[i]) for who, i in zip(self.places, path, strict=True)), -negative
+                continue
+            starts, options = onward[place]
+            here = starts[path[-1]] + number
+            push(-negative, (*path, int(options[here])), 0)
+            if here + 1 < starts[path[-1] + 1]:
+                # By their ratio, so that equals stay equal to the last digit.
+                less = float(rests[place + 1][options[here + 1]] / rests[place + 1][options[here]])
+                push(-negative * less, path, number + 1)
+
+    def _best_rests(self) -> list[Floats]:
+        """Return what the worthiest way on to the answer is worth, for everyone at every place."""
+        rests = [np.ones(len(self.places[-1]))]
+        for (before, after), values in zip(reversed(self.steps), reversed(self.values), strict=True):
+            best = np.zeros(len(values))
+            np.maximum.at(best, before, rests[0][after])
+            rests.insert(0, best * values)
+        return rests
+
+
+def _leading_on(
+    operators: Operators, body: Body, answer: int, barred: Collection[tuple[int, int]]
+) -> list[Ids]:
+    """Return who may stand at each place after the first, the rest of `body` leading on to `answer`."""
+    stages = [np.array([answer])]
+    for place in reversed(range(1, len(body) + 1)):
+        stages[0] = np.setdiff1d(stages[0], [who for where, who in barred if where == place])
+        stages.insert(0, follow(operators, stages[0], operators.inverse(body[place - 1])))
+    return stages[1:]
+
+
+def _edges_between(operators: Operators, here: Ids, k: int, onward: Ids) -> tuple[Ids, Ids]:
+    """Return the ends of the edges by which operator `k` leads from `here` to any of `onward`."""
+    edges = edges_out_of(operators, here)
+    edges = edges[operators.operators[edges] == k]
+    edges = edges[np.isin(operators.targets[edges], onward)]
+    return operators.sources[edges], operators.targets[edges]
+
+
+def _sorted_steps(before: Ids, after: Ids, rest: Floats) -> tuple[Ids, Ids]:
+    """Return where the steps of each begin, and to whom they lead, the worthiest rest first."""
+    order = np.lexsort((after, -rest[after], before))
+    return np.searchsorted(before[order], np.arange(before.max(initial=-1) + 2)), after[order]
 
 
 def memory_norms(operators: Operators, operator: Floats, memory: Floats, source: int) -> Floats:

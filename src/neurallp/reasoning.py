@@ -266,7 +266,8 @@ class Reasoner:
     ) -> Iterator[Predictions]:
         """Yield the `k` best answers of every source to every relation (`~name`: its inverse), in batches.
 
-        Answers that are facts already are left out unless `known`.
+        Answers that are facts already are left out unless `known`, and so are those that only a prior speaks
+        for: it says the same of every source.
         """
         names = self.relations if relations is None else relations
         for query in [self.relations.operator_id(name) for name in names]:
@@ -375,7 +376,7 @@ class Reasoner:
 
     def _predict(self, sources: Ids, query: int, k: int, known: bool) -> Predictions:
         queries = np.full(len(sources), query)
-        scores = self.scores(sources, queries)
+        scores = self.evidence.reached(sources, queries)
         facts = np.zeros(len(scores.values), dtype=bool)
         facts[scores.places(*self._known.pairs(sources, queries))] = True
         wanted = np.flatnonzero((scores.values > 0) & (known | ~facts))

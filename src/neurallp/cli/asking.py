@@ -106,7 +106,8 @@ def predict(
 ) -> None:
     """Answer every question about DATA, into a file.
 
-    Every entity is the source of a question for every relation; the answers are those not in DATA.
+    Every entity is the source of a question for every relation; the answers are those not in DATA, and of
+    weighed rules those that some rule beside the prior speaks for.
     """
     from ..formats.predictions import find_writer, write_predictions
 

@@ -46,6 +46,10 @@ class Operators:
     def num_edges(self) -> int:
         return len(self.sources)
 
+    def inverse(self, k: int) -> int:
+        """Return the operator that leads back where `k` leads on."""
+        return (k + self.num_relations) % self.num_operators
+
     @cached_property
     def offsets(self) -> Ids:
         """Where each entity's edges begin; (entity + 1,)."""
