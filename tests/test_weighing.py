@@ -142,6 +142,41 @@ def test_the_prior_is_a_rule_of_its_own_kind(kb, weighed):
     assert [rule.kind for rule in rules] == ["chain", "chain", "prior", "chain"]
 
 
+def test_only_what_rules_speak_for_is_predicted(weighed):
+    kb = KnowledgeBase.from_triples([*FACTS, ("bob", "friend", "carl")])
+    uncle = kb.relations.id("uncle")
+    frequent = replace(weighed, queries={uncle: replace(weighed.queries[uncle], prior=3.0)})
+    reasoner = Reasoner(kb, frequent)
+    for head in ("bob", "dan"):  # what speaks for these is the prior; a rule speaks against the first
+        assert [answer.entity for answer in reasoner.ask(head=head, relation="uncle")] == ["carl"]
+    (found,) = reasoner.predict(["uncle"])
+    named = {(kb.entities[s], kb.entities[e]) for s, e in zip(found.sources, found.entities, strict=True)}
+    assert named == {("anna", "carl"), ("anna", "emil")}
+    assert sum(map(len, reasoner.predict(["brother"]))) == 0  # no rules at all
+
+
+def test_predictions_are_answers_with_their_scores(split, program):
+    reasoner = program.reasoner()
+    for query in ("uncle", "~mother"):
+        (found,) = reasoner.predict([query], k=5)
+        operator = split.relations.operator_id(query)
+        scores = reasoner.scores(found.sources, np.full(len(found), operator))
+        np.testing.assert_array_equal(scores.at(np.arange(len(found)), found.entities), found.scores)
+        priors = program.weighed.queries[operator].prior * log_frequencies(
+            split.known.facts, operator, len(split.relations), len(split.entities)
+        )
+        every = reasoner.scores(
+            np.arange(len(split.entities)), np.full(len(split.entities), operator)
+        ).dense()
+        known = reasoner.kb.facts[reasoner.kb.facts[:, 1] == split.relations.id(query.removeprefix("~"))]
+        every[(known[:, 0], known[:, 2]) if query == "uncle" else (known[:, 2], known[:, 0])] = -np.inf
+        spoken_for = (every > 0) & (every > priors + 1e-12)
+        assert (
+            np.bincount(found.sources, minlength=len(every)).tolist()
+            == np.minimum(spoken_for.sum(1), 5).tolist()
+        )
+
+
 def test_a_query_without_rules_has_no_answers(kb, weighed):
     assert Reasoner(kb, weighed).ask(head="anna", relation="brother") == []
     assert Reasoner(kb, weighed).explain("anna", "brother", "bob").parts == ()
@@ -327,7 +362,7 @@ def test_settings_and_relations_that_do_not_fit_are_told(folder):
         load_model(folder)
 
 
-def test_rules_as_candidates_operators_that_are_not_there_are_told(kb, weighed, tmp_path):
+def test_bodies_of_operators_that_are_not_there_are_told(kb, weighed, tmp_path):
     each = weighed.queries[kb.relations.id("uncle")]
     wrong = replace(weighed, queries={0: replace(each, bodies=((99,), *each.bodies[1:]))})
     write_weighed(tmp_path, wrong, QUICK, (), {})

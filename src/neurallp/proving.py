@@ -304,7 +304,8 @@ def _leading_on(
     """Return who may stand at each place after the first, the rest of `body` leading on to `answer`."""
     stages = [np.array([answer])]
     for place in reversed(range(1, len(body) + 1)):
-        stages[0] = np.setdiff1d(stages[0], [who for where, who in barred if where == place])
+        for who in (entity for where, entity in barred if where == place):
+            stages[0] = stages[0][stages[0] != who]
         stages.insert(0, follow(operators, stages[0], operators.inverse(body[place - 1])))
     return stages[1:]
 
