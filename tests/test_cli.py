@@ -17,7 +17,7 @@ from neurallp.cli import app, learning, main, printing
 from neurallp.datasets.family import family_triples, is_true_by_definition
 from neurallp.formats import read_triples, write_triples
 from neurallp.formats.files import read_bytes
-from neurallp.program import configure
+from neurallp.learning import configure
 from neurallp.weighing import WeighingConfig
 
 MEASURES = {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank"}

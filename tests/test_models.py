@@ -15,7 +15,7 @@ from neurallp.datasets.family import family_knowledge_base
 from neurallp.formats import models
 from neurallp.formats.rules import read_rules
 from neurallp.knowledge import split_triples
-from neurallp.program import configure, prepare
+from neurallp.learning import configure, prepare
 from neurallp.rules import RuleSet
 from neurallp.weighing import WeighingConfig
 

@@ -17,8 +17,9 @@ from neurallp.datasets.family import family_triples
 from neurallp.formats import write_triples
 from neurallp.formats.exchange import export_rules
 from neurallp.formats.rules import read_rules, write_rules
+from neurallp.learning import offered_rules
 from neurallp.mining import Miner
-from neurallp.program import Program, WeighedProgram, offered_rules
+from neurallp.program import Program, WeighedProgram
 from neurallp.rules import Kind, measure
 
 FEW = ("--epochs", 1, "--learning-rate", 0.01)

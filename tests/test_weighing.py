@@ -19,7 +19,8 @@ from neurallp import (
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.formats.weighed_rules import read_weighed, write_weighed
 from neurallp.knowledge import Relations, name_parts, split_triples
-from neurallp.program import WeighedProgram, rules_as_candidates, weigh_rules
+from neurallp.learning import rules_as_candidates, weigh_rules
+from neurallp.program import WeighedProgram
 from neurallp.weighed import WeighedQuery, WeighedRules, log_frequencies
 from neurallp.weighing import Fitted, Weighing, WeighingConfig, choose_penalties
 

@@ -19,7 +19,7 @@ from .engine.evidence_kernels import Runs, Tree
 from .engine.operators import num_cores
 from .engine.weighing_kernels import add_scores
 from .knowledge import Ids, KnowledgeBase, Relations
-from .proving import Path, PathLattice, count_edges, follow
+from .paths import Path, PathLattice, count_edges, follow
 from .rules import Kind, Rule, RuleFilter, RuleSet, measure
 
 Floats = NDArray[np.float64]

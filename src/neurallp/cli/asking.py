@@ -12,7 +12,8 @@ from .completing import complete_entity, complete_relation
 from .printing import answers_table, console, print_json, watched
 
 if TYPE_CHECKING:
-    from ..reasoning import Predictions, Reasoner
+    from ..answers import Predictions
+    from ..reasoning import Reasoner
 
 Relation = Annotated[str, typer.Option(autocompletion=complete_relation, help="The relation asked.")]
 Head = Annotated[

@@ -146,7 +146,7 @@ def _configure(
 ) -> "tuple[ModelConfig, TrainingConfig]":
     """Return both configurations; a resumed run keeps its settings but for those given."""
     from ..formats.folders import read_settings
-    from ..program import configure
+    from ..learning import configure
 
     kept = {} if resumed is None else read_settings(resumed)
     return configure(preset, **kept | {name: value for name, value in given.items() if value is not None})
@@ -166,7 +166,7 @@ def _prepare(
 ) -> "Training":
     """Say what the run will take before it begins; a dry run ends there."""
     from ..estimation import estimate
-    from ..program import prepare
+    from ..learning import prepare
 
     training = prepare(split, *configs, engine=engine, device=device)
     expected = estimate(training)
@@ -181,7 +181,7 @@ def _prepare(
 def _learn(training: "Training", out: Path, resume: bool, quiet: bool) -> "Program":
     """Train with progress and a checkpoint after every epoch; Ctrl-C ends training with the best so far."""
     from ..formats import folders, models
-    from ..program import finish
+    from ..learning import finish
 
     folders.make_folder(out)
     if resume:
@@ -199,7 +199,7 @@ def _learn(training: "Training", out: Path, resume: bool, quiet: bool) -> "Progr
 
 def _weigh(program: "Program", split: "Split", settings: Mapping[str, Any], device: str, quiet: bool) -> None:
     """Weigh what was learned; Ctrl-C leaves the model as it is."""
-    from ..program import candidates_of, weighing_config
+    from ..learning import candidates_of, weighing_config
 
     config = weighing_config(program, **settings)
     given = candidates_of(program.model, config)

@@ -12,10 +12,10 @@ from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from ..answers import Answer
     from ..calibration import Reliability
     from ..evaluation import Evaluation
     from ..language.judging import QuestionMeasures
-    from ..reasoning import Answer
     from ..rules import Rule
 
 # Names come from users: `:dog:` stays as it is, and nothing in a name is coloured.

@@ -82,7 +82,8 @@ def weigh(
     those that --mine finds.
     """
     from ..formats.models import has_model
-    from ..program import load_program, offered_rules, rules_as_candidates
+    from ..learning import offered_rules, rules_as_candidates
+    from ..program import load_program
     from ..weighing import WeighingConfig
 
     if has_model(out):
@@ -144,7 +145,7 @@ def weigh_watched(
     quiet: bool,
 ) -> "WeighedProgram":
     """Weigh under a progress bar, which shows only on a terminal."""
-    from ..program import weigh_rules
+    from ..learning import weigh_rules
 
     with watched("Weighing", 2 * len(split.known.facts), quiet) as advance:
         return weigh_rules(split, config, given, advance, device)

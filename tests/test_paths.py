@@ -12,7 +12,7 @@ from samples import edges, knowledge_bases
 
 from neurallp import KnowledgeBase, Reasoner
 from neurallp.engine import Operators
-from neurallp.proving import PathLattice
+from neurallp.paths import PathLattice
 from neurallp.weighed import WeighedQuery, WeighedRules
 
 ENTITY = st.integers(0, 4)
