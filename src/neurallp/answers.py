@@ -7,10 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .drawing import draw_paths
-from .knowledge import INVERSE_MARK, Ids, KnowledgeBase
+from .knowledge import INVERSE_MARK, Floats, Ids, KnowledgeBase
 from .rules import Rule, atom
-
-Floats = NDArray[np.floating]
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .engine import Scores
-from .knowledge import Ids, KnownAnswers, Questions
-
-Floats = NDArray[np.floating]
+from .knowledge import Floats, Ids, KnownAnswers, Questions
 
 #: Questions scored at a time: bounds memory to this many rows of scores.
 QUESTIONS_AT_ONCE = 512

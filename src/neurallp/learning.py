@@ -8,10 +8,11 @@ from typing import Any
 
 import torch
 
-from .engine.evidence import Body, Clue
+from .engine.evidence import Clue
 from .errors import ConfigError, DataError
 from .knowledge import (
     INVERSE_MARK,
+    Body,
     KnowledgeBase,
     Relations,
     Split,

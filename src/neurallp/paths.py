@@ -8,8 +8,8 @@ import numpy as np
 
 from .engine import Operators
 from .engine.reference import SMALLEST_SUM
-from .knowledge import Ids
-from .rules import Body, Floats, completion_bounds, extend, start
+from .knowledge import Body, Floats, Ids
+from .rules import completion_bounds, extend, start
 
 Path = tuple[int, ...]  # entities, from the source to the answer
 
@@ -132,7 +132,7 @@ class PathLattice:
 
     def _best_rests(self) -> list[Floats]:
         """Return what the worthiest way on to the answer is worth, for everyone at every place."""
-        rests = [np.ones(len(self.places[-1]))]
+        rests: list[Floats] = [np.ones(len(self.places[-1]))]
         for (before, after), values in zip(reversed(self.steps), reversed(self.values), strict=True):
             best = np.zeros(len(values))
             np.maximum.at(best, before, rests[0][after])

@@ -11,10 +11,10 @@ from .attention import Attention
 from .engine import Engine, Operators, Scores, Walks
 from .engine.counting import count_paths
 from .hygiene import mirror
-from .knowledge import Ids, Relations
+from .knowledge import Body, Floats, Ids, Relations
 from .model import NeuralLP
 from .paths import Path, PathSearch, find_paths, memory_norms
-from .rules import Body, Floats, Rule, body_confidence, spell_out
+from .rules import Rule, body_confidence, spell_out
 
 
 class Evidence(Protocol):

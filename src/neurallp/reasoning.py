@@ -6,21 +6,18 @@ from functools import cached_property
 from itertools import islice, product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .answers import Answer, Gap, Part, Predictions, Proof, WhyNot
 from .calibration import Calibration, shares
 from .engine import Engine, Operators, Scores, make_engine
 from .errors import ConfigError, DataError, DataWarning
 from .evaluation import best_places
-from .knowledge import INVERSE_MARK, Ids, KnowledgeBase, KnownAnswers, Relations
+from .knowledge import INVERSE_MARK, Floats, Ids, KnowledgeBase, KnownAnswers, Relations
 from .model import NeuralLP
 from .paths import find_paths, stages, stages_back
 from .proving import Evidence, GivenEvidence, LearnedEvidence, body_ids
 from .rules import Rule
 from .weighed import WeighedEvidence, WeighedRules
-
-Floats = NDArray[np.floating]
 
 #: What knows its relations by itself, and what is taken from the rules and the facts.
 Learned = NeuralLP | WeighedRules

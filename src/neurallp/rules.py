@@ -8,19 +8,15 @@ from itertools import count, islice
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .engine import Operators
 from .engine.counting import count_predictions, find_successors, list_pairs, predicts_anything
-from .knowledge import INVERSE_MARK, Ids, KnowledgeBase, Relations
+from .knowledge import INVERSE_MARK, Body, Flags, Floats, Ids, KnowledgeBase, Relations
 from .model import NeuralLP
 
 #: Rules of one query looked at before giving up on finding more that are wanted.
 MOST_EXAMINED = 10_000
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Body = tuple[int, ...]
 
 #: A chain leads from the source to the answer; a prior says that who is often an answer is one again. A unary
 #: rule gives one answer to all sources that have an operator. An anchored one has a chain that leads through

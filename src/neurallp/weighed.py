@@ -10,20 +10,16 @@ from itertools import count
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .engine import Operators, Scores
 from .engine.clue_kernels import SMOOTHING, Clues
-from .engine.evidence import Body, Clue, EvidenceWalker, Gathered, group_edges, grow_tree, list_clues
+from .engine.evidence import Clue, EvidenceWalker, Gathered, group_edges, grow_tree, list_clues
 from .engine.evidence_kernels import Runs, Tree
 from .engine.operators import num_cores
 from .engine.weighing_kernels import add_scores
-from .knowledge import Ids, KnowledgeBase, Relations
+from .knowledge import Body, Flags, Floats, Ids, KnowledgeBase, Relations
 from .paths import Path, PathLattice, count_edges, follow
 from .rules import Kind, Rule, RuleFilter, RuleSet, measure
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 #: A rule, its path, and what it adds to a score along it.
 Part = tuple[Rule, Path, float]

@@ -15,20 +15,17 @@ from time import monotonic
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .engine import Operators
-from .engine.evidence import Body, Clue, ClueKind, EvidenceWalker, group_edges, grow_tree, list_clues
+from .engine.evidence import Clue, ClueKind, EvidenceWalker, group_edges, grow_tree, list_clues
 from .engine.operators import num_cores
 from .engine.weighing_kernels import Lessons, Sheet, Terms, batch_gradient, count_right, rank_settings
 from .errors import ConfigError, DataError, require_choice, require_positive
-from .hiding import Aside, Flags, Hiding, Veil
-from .knowledge import Ids, KnownAnswers, Questions, Split, ask_both_ways
+from .hiding import Aside, Hiding, Veil
+from .knowledge import Body, Flags, Floats, Ids, KnownAnswers, Questions, Split, ask_both_ways
 from .mining import Miner, find_unary
 from .rules import Kind
 from .weighed import WeighedQuery, WeighedRules, log_frequencies
-
-Floats = NDArray[np.float64]
 
 #: Validation questions of a query from which on it chooses its own penalty.
 ENOUGH_TO_CHOOSE = 20
@@ -379,7 +376,7 @@ class Fit:
     def judged(self) -> "Fitted":
         """Return the weights with how well they rank validation."""
         weighing, weights = self.bench.weighing, self._terms(self.values)
-        ranks = [np.zeros((0, len(weights.prior)))]
+        ranks: list[Floats] = [np.zeros((0, len(weights.prior)))]
         if self.query in weighing.valid:
             asked = self._lessons(weighing.valid[self.query], weighing.true)
             ranks += [self._rank(lessons) for lessons in asked]

@@ -4,20 +4,8 @@ from typing import NamedTuple
 
 from numba import njit
 
-from ..knowledge import Ids
-from .evidence_kernels import (
-    Entries,
-    Flags,
-    Runs,
-    Scratch,
-    Small,
-    Tree,
-    find_run,
-    hide,
-    invert,
-    saturate,
-    walk,
-)
+from ..knowledge import Flags, Ids
+from .evidence_kernels import Entries, Runs, Scratch, Small, Tree, find_run, hide, invert, saturate, walk
 
 #: Entities added to those counted, so that a few do not make a confidence.
 SMOOTHING = 5

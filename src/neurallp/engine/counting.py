@@ -8,9 +8,8 @@ by step; anything more takes the paths themselves.
 from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..knowledge import Ids
+from ..knowledge import Flags, Ids
 from .operators import Operators
 from .walks import Scores
 
@@ -34,7 +33,7 @@ def predicts_anything(operators: Operators, body: Ids, *, distinct_ends: bool) -
     return _count(operators, body, 0, distinct_ends, most=1)[0] > 0
 
 
-def find_successors(operators: Operators) -> NDArray[np.bool_]:
+def find_successors(operators: Operators) -> Flags:
     """Return which operators can be followed by which: [k, l] where k leads to an entity that l leaves."""
     num = operators.num_operators
     found = np.zeros((num, num), dtype=np.bool_)

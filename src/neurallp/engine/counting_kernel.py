@@ -2,11 +2,8 @@
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from ..knowledge import Ids
-
-Flags = NDArray[np.bool_]
+from ..knowledge import Flags, Ids
 
 
 @njit(nogil=True, cache=True)

@@ -12,9 +12,9 @@ from typing import Any, get_args
 import numpy as np
 import torch
 
-from ..engine.evidence import Body, Clue
+from ..engine.evidence import Clue
 from ..errors import ConfigError
-from ..knowledge import Relations
+from ..knowledge import Body, Relations
 from ..rules import Kind, Rule
 from ..weighed import WeighedQuery, WeighedRules
 from ..weighing import WeighingConfig
