@@ -19,15 +19,18 @@ Path = tuple[int, ...]  # entities, from the source to the answer
 
 def edges_out_of(operators: Operators, entities: Ids) -> Ids:
     """Return the numbers of all edges that leave any of `entities`."""
-    start, stop = operators.offsets[entities], operators.offsets[entities + 1]
+    return _all_between(operators.offsets[entities], operators.offsets[entities + 1])
+
+
+def _all_between(start: Ids, stop: Ids) -> Ids:
+    """Return the numbers from each start to its stop, one range after the other."""
     length = stop - start
     return np.repeat(start - np.cumsum(length) + length, length) + np.arange(length.sum())
 
 
 def follow(operators: Operators, entities: Ids, k: int) -> Ids:
     """Return where operator `k` leads from any of `entities`, ascending."""
-    edges = edges_out_of(operators, entities)
-    return np.unique(operators.targets[edges[operators.operators[edges] == k]])
+    return np.unique(operators.targets[_all_between(*operators.spans(entities, k))])
 
 
 def stages(operators: Operators, body: Body, source: int) -> list[Ids]:
@@ -57,13 +60,6 @@ def find_paths(operators: Operators, body: Body, source: int, answer: int) -> It
             yield from onward((*path, target))
 
     return onward((source,)) if source in leads_on[0] else iter(())
-
-
-def count_edges(operators: Operators, entities: Ids, k: int) -> Ids:
-    """Return how many edges of operator `k` leave each of distinct `entities`."""
-    edges = edges_out_of(operators, entities)
-    owners = np.searchsorted(entities, operators.sources[edges[operators.operators[edges] == k]])
-    return np.bincount(owners, minlength=len(entities))
 
 
 class PathLattice:
@@ -154,9 +150,9 @@ def _leading_on(
 
 def _edges_between(operators: Operators, here: Ids, k: int, onward: Ids) -> tuple[Ids, Ids]:
     """Return the ends of the edges by which operator `k` leads from `here` to any of `onward`."""
-    edges = edges_out_of(operators, here)
-    edges = edges[operators.operators[edges] == k]
-    edges = edges[np.isin(operators.targets[edges], onward)]
+    edges = _all_between(*operators.spans(here, k))
+    place = np.searchsorted(onward, operators.targets[edges])  # numpy's isin would sort both
+    edges = edges[np.append(onward, -1)[place] == operators.targets[edges]]
     return operators.sources[edges], operators.targets[edges]
 
 

@@ -18,7 +18,7 @@ from .engine.evidence_kernels import Runs, Tree
 from .engine.operators import num_cores
 from .engine.weighing_kernels import add_scores
 from .knowledge import Body, Flags, Floats, Ids, KnowledgeBase, Relations
-from .paths import Path, PathLattice, count_edges, follow
+from .paths import Path, PathLattice, follow
 from .rules import Kind, Rule, RuleFilter, RuleSet, measure
 
 #: A rule, its path, and what it adds to a score along it.
@@ -307,8 +307,8 @@ class WeighedEvidence:
         def worth(place: int, entities: Ids) -> Floats:
             if shared not in (None, place):
                 return np.ones(len(entities))
-            degrees = count_edges(self.operators, entities, body[place])
-            return 1 / (degrees if shared is None else degrees - 1 + SMOOTHING)
+            begin, end = self.operators.spans(entities, body[place])
+            return 1 / (end - begin if shared is None else end - begin - 1 + SMOOTHING)
 
         # Of any two places that differ one is an end, so that who may not stand at the other is known.
         barred = {(j, ends[0]) if i == 0 else (i, ends[1]) for i, j in rule.unequal}

@@ -56,6 +56,15 @@ class Operators:
         return np.searchsorted(self.sources, np.arange(self.num_entities + 1))
 
     @cached_property
+    def _runs(self) -> Ids:
+        return self.sources * self.num_operators + self.operators
+
+    def spans(self, entities: Ids, k: int) -> tuple[Ids, Ids]:
+        """Return where each entity's edges of one operator begin, and where they end."""
+        wanted = entities * self.num_operators + k
+        return np.searchsorted(self._runs, wanted), np.searchsorted(self._runs, wanted, side="right")
+
+    @cached_property
     def _keys(self) -> Ids:
         return self._key(self.sources, self.operators, self.targets)
 
