@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 from typer.main import get_command
 
-from neurallp import KnowledgeBase, Rule, load_model
+from neurallp import ConfigError, KnowledgeBase, Rule, load_model
 from neurallp.cli import app
 from neurallp.cli.weighing import KINDS
 from neurallp.datasets.family import family_triples
@@ -19,7 +19,7 @@ from neurallp.formats.exchange import export_rules
 from neurallp.formats.rules import read_rules, write_rules
 from neurallp.learning import offered_rules
 from neurallp.mining import Miner
-from neurallp.program import Program, WeighedProgram
+from neurallp.program import WeighedProgram
 from neurallp.rules import Kind, measure
 
 FEW = ("--epochs", 1, "--learning-rate", 0.01)
@@ -190,8 +190,10 @@ def test_a_learned_model_offers_the_rules_that_answer_for_it(run, data, learned,
 
 
 def test_a_model_is_not_written_over_by_weighed_rules(refuse, data, learned):
-    assert "Give another --out" in refuse("weigh", learned["bare"], data, "--out", learned["bare"])
-    assert isinstance(load_model(learned["bare"]), Program)
+    assert "Give another folder" in refuse("weigh", learned["bare"], data, "--out", learned["bare"])
+    with pytest.raises(ConfigError, match="holds a model"):
+        load_model(learned["default"]).weighed.save(learned["bare"])
+    assert load_model(learned["bare"]).weighed is None
 
 
 def test_a_model_saved_over_a_weighed_one_answers_itself(learned, tmp_path):

@@ -177,6 +177,7 @@ class WeighedProgram(Answering):
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
         """Write the folder: weights, configuration, relations, rules and measures."""
+        models.require_no_model(folder)
         with recalibrated(folder, self.calibration):
             weighed_rules.write_weighed(
                 folder, self.weighed, self.weighing_config, self.rules_as_saved, metrics or {}

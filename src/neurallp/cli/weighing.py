@@ -81,13 +81,12 @@ def weigh(
     unless --kinds says which; where there are none, the most confident that it learned. - is for none but
     those that --mine finds.
     """
-    from ..formats.models import has_model
+    from ..formats.models import require_no_model
     from ..learning import offered_rules, rules_as_candidates
     from ..program import load_program
     from ..weighing import WeighingConfig
 
-    if has_model(out):
-        raise ConfigError(f"{out} holds a model, which weighed rules would not fit. Give another --out.")
+    require_no_model(out)
     program = None if str(rules) == "-" else load_program(rules)
     config = WeighingConfig(
         max_length=length,

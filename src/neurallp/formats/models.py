@@ -51,6 +51,12 @@ def has_model(folder: AnyPath) -> bool:
     return any((Path(folder) / name).is_file() for name in (WEIGHTS, CONFIG))
 
 
+def require_no_model(folder: AnyPath) -> None:
+    """Raise where a folder holds a model: rules weighed by themselves would answer in its place."""
+    if has_model(folder):
+        raise ConfigError(f"{folder} holds a model, which weighed rules would not fit. Give another folder.")
+
+
 def write_model(
     folder: AnyPath,
     model: NeuralLP,
