@@ -16,7 +16,7 @@ from neurallp.engine.evidence_blocks import LONGEST_SUM, BlockWalker, Layout, Se
 from neurallp.knowledge import split_triples
 from neurallp.learning import weigh_rules
 from neurallp.weighing import Weighing, WeighingConfig
-from neurallp.weighing_blocks import BlockWeighing
+from neurallp.weighing_blocks import BlockBench, BlockWeighing
 
 few = settings(max_examples=60, deadline=None)
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is here")
@@ -106,9 +106,8 @@ def test_validation_ranks_are_the_same(split, device):
     weighing = BlockWeighing(odd, QUICK, device=device)
     with weighing._bench() as bench:
         for query in weighing.queries[:4]:
-            bodies, _ = bench.candidates(query)
-            by_question = bench.fit(query, bodies)
-            [in_blocks] = weighing.fit_all([(query, bodies)])
+            [(bodies, _)] = bench.candidates(query)
+            by_question, in_blocks = bench.fit(query, bodies), BlockBench(weighing).fit(query, bodies)
             np.testing.assert_array_equal(in_blocks.reciprocal_ranks, by_question.reciprocal_ranks)
             assert len(by_question.reciprocal_ranks) > 0
 

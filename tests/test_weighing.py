@@ -22,7 +22,7 @@ from neurallp.knowledge import Relations, name_parts, split_triples
 from neurallp.learning import rules_as_candidates, weigh_rules
 from neurallp.program import WeighedProgram
 from neurallp.weighed import WeighedQuery, WeighedRules, log_frequencies
-from neurallp.weighing import Fitted, Weighing, WeighingConfig, choose_penalties
+from neurallp.weighing import Fitted, Weighing, WeighingConfig, choose_best
 
 ALL = 10**6
 QUICK = WeighingConfig(max_length=2, num_candidates=30, num_pairs=40, least_steps=40, max_questions=300)
@@ -290,17 +290,38 @@ def fitted(reciprocal_ranks, num_bodies=1):
 
 def test_a_penalty_is_chosen_on_validation_by_a_query_that_has_enough_and_else_in_common():
     many, few = [[0, 0, 1]] * 20, [[1, 0, 0]] * 3
-    chosen = choose_penalties({0: fitted(many), 1: fitted(few)})
+    chosen = choose_best({0: [fitted(many)], 1: [fitted(few)]})
     assert [chosen[query].weights[0, 0] for query in (0, 1)] == [3, 3]
-    chosen = choose_penalties({0: fitted(many), 1: fitted([[1, 0, 0]] * 20), 2: fitted([])})
+    chosen = choose_best({0: [fitted(many)], 1: [fitted([[1, 0, 0]] * 20)], 2: [fitted([])]})
     assert [(chosen[query].weights[0, 0], chosen[query].prior) for query in (0, 1)] == [(3, 30), (1, 10)]
-    assert choose_penalties({0: fitted([])})[0].prior == 20
+    assert choose_best({0: [fitted([])]})[0].prior == 20
+
+
+def test_of_several_lengths_each_query_keeps_what_validates_best():
+    worse, better = [[0.5, 0.6, 0.5]] * 20, [[0.5, 0.5, 0.7]] * 20
+    chosen = choose_best(
+        {0: [fitted(worse), fitted(better, 2)], 1: [fitted(better), fitted(worse, 2)], 2: [fitted([])] * 2}
+    )
+    assert [(len(chosen[query].bodies), chosen[query].prior) for query in (0, 1, 2)] == [
+        (2, 30),
+        (1, 30),
+        (1, 30),
+    ]
+
+
+def test_lengths_are_tried_side_by_side(split):
+    both = weigh_rules(split, replace(QUICK, max_length=1, other_lengths=(2,))).weighed.queries
+    alone = [weigh_rules(split, replace(QUICK, max_length=length)).weighed.queries for length in (1, 2)]
+    kept = {query: [both[query].bodies == each[query].bodies for each in alone] for query in both}
+    assert all(any(same) for same in kept.values())
+    assert [False, True] in kept.values()
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"max_length": 0}, "max_length"),
+        ({"other_lengths": (0,)}, "other_lengths"),
         ({"max_rules": -1}, "max_rules"),
         ({"hiding": "batch"}, "hiding"),
         ({"penalties": ()}, "at least one penalty"),

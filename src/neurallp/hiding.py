@@ -2,8 +2,8 @@
 
 Where no pair to be validated is linked by a known fact (FB15K-237), all that links a training pair must be
 hidden too, or the rules that learning likes best never fire when it counts. Where nearly all are linked
-(WN18), little would be learned about the few that are not: every second question then hides its pair, and
-seeks its answer only among entities that are not linked to the source.
+(WN18), little would be learned about the few that are not: three in four questions then hide their pairs, and
+seek their answers only among entities that are not linked to the source.
 """
 
 from typing import Literal, NamedTuple
@@ -31,6 +31,11 @@ def choose_hiding(split: Split) -> Hiding:
     return "pair" if share == 0 else "both" if NEARLY_ALL <= share < 1 else "fact"
 
 
+#: Whether questions hide their whole pair, one after another. A direct link is learned from few: most can
+#: go without.
+TURNS = {"fact": [False], "pair": [True], "both": [False, True, True, True]}
+
+
 class Aside(NamedTuple):
     """Who is no candidate, question by question: other known answers, then those set aside."""
 
@@ -43,9 +48,9 @@ class Veil:
     """Says of each question whether it hides its whole pair, and who is then no candidate answer."""
 
     def __init__(self, split: Split, hiding: Hiding) -> None:
-        if hiding == "auto":
-            hiding = choose_hiding(split)
-        self.turns = {"fact": [False], "pair": [True], "both": [False, True]}[hiding]
+        self.hiding = hiding = choose_hiding(split) if hiding == "auto" else hiding
+        self.turns = TURNS[hiding]
+        self.ways = sorted(set(self.turns))  # whether a whole pair is hidden, in every way there is
         facts = split.known.facts
         linked = facts[:0] if hiding != "both" else facts * np.array([1, 0, 1])
         self.linked = KnownAnswers(linked, 1)

@@ -36,6 +36,7 @@ class WeighingConfig:
     """How candidates are found and weighed; counts are for one query."""
 
     max_length: int = 3  # of bodies found between pairs
+    other_lengths: tuple[int, ...] = ()  # tried instead; each query keeps what validates best
     num_candidates: int = 500  # found between pairs; 0 for none
     num_learned: int = 50  # taken from a model
     max_rules: int | None = None  # kept of the candidates: those that matter most, weighed anew
@@ -55,6 +56,8 @@ class WeighingConfig:
     def __post_init__(self) -> None:
         for name in ("max_length", "num_pairs", "max_questions", "batch_size"):
             require_positive(name, getattr(self, name))
+        for length in self.other_lengths:
+            require_positive("other_lengths", length)
         if self.max_rules is not None:
             require_positive("max_rules", self.max_rules)
         require_choice("hiding", self.hiding, get_args(Hiding))
@@ -62,6 +65,11 @@ class WeighingConfig:
             require_choice("kinds", kind, get_args(Kind))
         if not (self.penalties and self.kinds):
             raise ConfigError("Weighing needs at least one penalty, and one kind of rules.")
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """How long bodies may be, in every way that is tried."""
+        return self.max_length, *self.other_lengths
 
     @property
     def wants_clues(self) -> bool:
@@ -125,14 +133,14 @@ class Weighing:
             fitted = dict(zip(self.queries, self._fit_all(pool, on_done), strict=True))
         finally:
             pool.shutdown(cancel_futures=True)  # Ctrl-C waits for what is under way, and for no more
-        return WeighedRules(self.kb.relations, self.kb.reflexive_relations, choose_penalties(fitted))
+        return WeighedRules(self.kb.relations, self.kb.reflexive_relations, choose_best(fitted))
 
-    def _fit_all(self, pool: Executor, on_done: Callable[[int], None]) -> "Iterable[Fitted]":
-        """Return the weights of each query in turn."""
+    def _fit_all(self, pool: Executor, on_done: Callable[[int], None]) -> "Iterable[Sequence[Fitted]]":
+        """Return the weights of each query in turn, for each of the lengths."""
 
-        def weigh(query: int) -> Fitted:
+        def weigh(query: int) -> list[Fitted]:
             with self._bench() as bench:
-                fitted = bench.fit(query, *bench.candidates(query))
+                fitted = [bench.fit(query, *rules) for rules in bench.candidates(query)]
             on_done(len(self.questions[query]))
             return fitted
 
@@ -162,25 +170,23 @@ class Fitted:
     reciprocal_ranks: Floats  # (question, penalty)
 
 
-def choose_penalties(fitted: Mapping[int, "Fitted"]) -> dict[int, WeighedQuery]:
-    """Return each query's weights under the penalty that validates best: its own choice, or all queries'."""
-    together = np.concatenate([each.reciprocal_ranks for each in fitted.values()])
-    common = _best_setting(together)
+def choose_best(fitted: Mapping[int, Sequence[Fitted]]) -> dict[int, WeighedQuery]:
+    """Return each query's weights for the length and penalty that validate best: by its choice, or all'."""
+    # (question, length x penalty)
+    ranks = {query: np.hstack([each.reciprocal_ranks for each in fits]) for query, fits in fitted.items()}
+    together = np.concatenate([*ranks.values()])
+    num_penalties = len(next(iter(fitted.values()))[0].priors)
+    # Without any validation, the first length and the penalty in the middle.
+    common = int(together.mean(axis=0).argmax()) if len(together) else num_penalties // 2
     chosen = {}
-    for query, each in fitted.items():
-        own = len(each.reciprocal_ranks) >= ENOUGH_TO_CHOOSE
-        s = _best_setting(each.reciprocal_ranks) if own else common
-        weights = each.weights[:, :, s].copy()
-        prior = float(each.priors[s])
+    for query, fits in fitted.items():
+        own = len(ranks[query]) >= ENOUGH_TO_CHOOSE
+        setting = int(ranks[query].mean(axis=0).argmax()) if own else common
+        length, penalty = divmod(setting, num_penalties)
+        each = fits[length]
+        weights, prior = each.weights[:, :, penalty].copy(), float(each.priors[penalty])
         chosen[query] = WeighedQuery(each.bodies, weights, each.confidences, prior, each.clues)
     return chosen
-
-
-def _best_setting(reciprocal_ranks: Floats) -> int:
-    """Return the setting with the best mean; without validation, the one in the middle."""
-    if not len(reciprocal_ranks):
-        return int(reciprocal_ranks.shape[1] // 2)
-    return int(reciprocal_ranks.mean(axis=0).argmax())
 
 
 class Bench:
@@ -190,9 +196,11 @@ class Bench:
         self.weighing, self.config = weighing, weighing.config
         operators = weighing.operators
         given = (body for query in weighing.given for body in weighing.given_bodies(query))
-        length = max(self.config.max_length, *map(len, given), 1)
+        length = max(*self.config.lengths, *map(len, given), 1)
         self.walker = EvidenceWalker(weighing.runs, operators.num_operators, length)
-        self.miner = Miner(weighing.runs, operators.num_operators, self.config.max_length)
+        self.miners = [
+            Miner(weighing.runs, operators.num_operators, length) for length in self.config.lengths
+        ]
         settings = len(self.config.penalties)
         self.sheet = Sheet(
             np.zeros((operators.num_entities, settings)),
@@ -200,12 +208,12 @@ class Bench:
             np.zeros(operators.num_entities, np.int8),
         )
 
-    def candidates(self, query: int) -> tuple[list[Body], list[Clue]]:
-        """Return the rules to be weighed for a query, of all kinds that are wanted."""
+    def candidates(self, query: int) -> list[tuple[list[Body], list[Clue]]]:
+        """Return the rules to be weighed for a query, of all kinds that are wanted, for each length."""
         kinds = self.config.kinds
-        bodies = self._bodies(query) if "chain" in kinds else []
         wanted = [kind for kind in get_args(ClueKind) if kind in kinds]
-        return bodies, [clue for kind in wanted for clue in self._clues(query, kind)]
+        clues = [clue for kind in wanted for clue in self._clues(query, kind)]
+        return [(self._bodies(query, miner) if "chain" in kinds else [], clues) for miner in self.miners]
 
     def _clues(self, query: int, kind: ClueKind) -> list[Clue]:
         """Return the clues of one kind that are given, or where there are none at all those found."""
@@ -213,19 +221,19 @@ class Bench:
             return self.weighing.given_clues(query, kind)
         return self._unary(query) if kind == "unary" else self._shared(query, kind)
 
-    def _bodies(self, query: int) -> list[Body]:
+    def _bodies(self, query: int, miner: Miner) -> list[Body]:
         """Return the bodies given for a query and those found between its pairs, without repetition."""
         pairs = self._sample(query, self.config.num_pairs if self.config.num_candidates else 0)
-        turns, deadline = self.weighing.veil.turns, self.weighing.deadline
-        limit = -(-self.config.num_candidates // len(turns))
-        mined = [body for whole in turns for body in self.miner.mine(pairs, whole, limit, deadline)]
+        ways, deadline = self.weighing.veil.ways, self.weighing.deadline
+        limit = -(-self.config.num_candidates // len(ways))
+        mined = [body for whole in ways for body in miner.mine(pairs, whole, limit, deadline)]
         given = self.weighing.given_bodies(query)
         found = dict.fromkeys([*given, *mined[: self.config.num_candidates]])
         return [body for body in found if body and body != (query,)]
 
     def _unary(self, query: int) -> list[Clue]:
         weighing, entities = self.weighing, self.weighing.kb.entities
-        pairs, whole_pair = weighing.questions[query], all(weighing.veil.turns)
+        pairs, whole_pair = weighing.questions[query], all(weighing.veil.ways)
         found = find_unary(weighing.runs, pairs, whole_pair, self.config.num_unary)
         return [Clue("unary", operator, entities[answer]) for operator, answer in found]
 
@@ -301,11 +309,20 @@ class Fit:
         whole_pair = self.bench.weighing.veil.whole_pair(questions)
         for lessons in self._lessons(questions, self.bench.weighing.known, whole_pair):
             self._count(lessons)
+            if self.bench.weighing.veil.hiding == "both" and not self.num_steps:
+                self._trust_links()
             for _ in range(num_passes):
                 order = self._ids(rng.permutation(len(lessons.answers)))
                 for start in range(0, len(order), config.batch_size):
                     self._slope(lessons, order[start : start + config.batch_size])
                     self._descend(num_batches * num_passes)
+
+    def _trust_links(self) -> None:
+        """Begin with direct links at the log of their odds among all entities: they go before the rest."""
+        said, right = self.counts[: len(self.bodies)].T
+        direct = np.flatnonzero([len(body) == 1 for body in self.bodies])
+        odds = right / (said - right + 5.0)
+        self.values[3 * direct] = self._like_values(np.log1p(len(self.priors) * odds[direct])[:, None])
 
     def count(self, questions: Questions) -> Ids:
         """Return how many answers each rule says, and how many of them are right."""
@@ -347,6 +364,10 @@ class Fit:
     def _prepare(self, told: Any, now: Questions, aside: Aside) -> Any:
         """Return all that is needed to learn from questions, or to rank their answers."""
         return Lessons(told.entries, told.starts, told.ends, now.sources, now.answers, *aside, self.barred)
+
+    def _like_values(self, array: Floats) -> Any:
+        """Return an array as weights are kept."""
+        return array
 
     def _ids(self, order: Ids) -> Any:
         """Return the order of a pass as `_slope` wants its batches."""

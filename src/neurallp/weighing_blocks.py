@@ -1,6 +1,6 @@
 """Weighing on a GPU: evidence in dense blocks, rules found on the CPU's cores meanwhile."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -32,24 +32,18 @@ class BlockWeighing(Weighing):
             )
         self.device = device
 
-    def _fit_all(self, pool: Executor, on_done: Callable[[int], None]) -> Iterator[Fitted]:
-        found = zip(self.queries, pool.map(self._find, self.queries), strict=True)
-        for query, fitted in zip(self.queries, self.fit_all(found), strict=True):
-            yield fitted
+    def _fit_all(self, pool: Executor, on_done: Callable[[int], None]) -> Iterator[list[Fitted]]:
+        bench = BlockBench(self)
+        for query, found in zip(self.queries, pool.map(self._find, self.queries), strict=True):
+            yield [bench.fit(query, bodies) for bodies in found]
             on_done(len(self.questions[query]))
 
-    def fit_all(self, found: Iterable[tuple[int, Sequence[Body]]]) -> Iterator[Fitted]:
-        """Yield the weights of each query for the bodies found."""
-        bench = _BlockBench(self)
-        for query, bodies in found:
-            yield bench.fit(query, bodies)
-
-    def _find(self, query: int) -> list[Body]:
+    def _find(self, query: int) -> list[list[Body]]:
         with self._bench() as bench:
-            return bench.candidates(query)[0]
+            return [bodies for bodies, _ in bench.candidates(query)]
 
 
-class _BlockBench(Bench):
+class BlockBench(Bench):
     """Where the device works."""
 
     def __init__(self, weighing: BlockWeighing) -> None:
@@ -73,9 +67,9 @@ class _Asked:
 class _BlockFit(Fit):
     """The weights of one query on their way, on the device; back on the CPU once learned."""
 
-    bench: _BlockBench
+    bench: BlockBench
 
-    def __init__(self, bench: _BlockBench, query: int, bodies: tuple[Body, ...]) -> None:
+    def __init__(self, bench: BlockBench, query: int, bodies: tuple[Body, ...]) -> None:
         super().__init__(bench, query, bodies)
         self.layout = Layout(bench.blocks, bodies)
         self.walk = partial(bench.blocks.gather, self.tree, self.layout)
@@ -121,6 +115,9 @@ class _BlockFit(Fit):
             ).sum(1)
         counts = torch.zeros(len(self.bodies), 2, dtype=torch.int64, device=known.device)
         self.counts += counts.index_add_(0, self.layout.rules, rows).cpu().numpy()
+
+    def _like_values(self, array: Floats) -> Tensor:
+        return self._tensor(array)
 
     def _ids(self, order: Ids) -> Tensor:
         return self._tensor(order)  # once for a pass: the device stands still meanwhile

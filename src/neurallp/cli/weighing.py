@@ -15,6 +15,7 @@ from .printing import console, measures_table, print_json, watched
 if TYPE_CHECKING:
     from ..knowledge import Split
     from ..program import AnyProgram, WeighedProgram
+    from ..rules import Rule
     from ..weighed import WeighedRules
     from ..weighing import Candidates, WeighingConfig
 
@@ -61,6 +62,10 @@ def weigh(
         int, typer.Option(min=0, help="Also weigh so many rules for each query, found between known pairs.")
     ] = 0,
     length: Annotated[int, typer.Option(min=1, help="Longest body to find.")] = 3,
+    or_length: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="Try this length too; each query keeps what validates best."),
+    ] = None,
     max_rules: Annotated[
         int | None, typer.Option(min=1, show_default="all", help="Rules kept for each query.")
     ] = None,
@@ -82,7 +87,7 @@ def weigh(
     those that --mine finds.
     """
     from ..formats.models import require_no_model
-    from ..learning import offered_rules, rules_as_candidates
+    from ..learning import rules_as_candidates
     from ..program import load_program
     from ..weighing import WeighingConfig
 
@@ -90,6 +95,7 @@ def weigh(
     program = None if str(rules) == "-" else load_program(rules)
     config = WeighingConfig(
         max_length=length,
+        other_lengths=tuple(or_length or ()),
         num_candidates=mine,
         max_rules=max_rules,
         **parse_kinds(kinds) or _kinds_of(program),
@@ -97,14 +103,7 @@ def weigh(
         seed=seed,
     )
     split = load_split(data, seed)
-    offered = [] if program is None else list(offered_rules(program, config.num_learned))
-    wanted = [rule for rule in offered if rule.kind in config.kinds]
-    if offered and not wanted:
-        there = ", ".join(dict.fromkeys(rule.kind for rule in offered))
-        raise ConfigError(
-            f"The rules of {rules} are of kind {there}. Add it to --kinds, or give - for RULES."
-        )
-    given = rules_as_candidates(wanted, split.relations)
+    given = rules_as_candidates(_wanted(program, config), split.relations)
     if "chain" in config.kinds and not (given or mine or config.wants_clues):
         raise ConfigError(f"{rules} has no rule for the relations of {data}. Find some with --mine.")
     made = weigh_watched(split, config, given, choose_device(device), as_json)
@@ -122,6 +121,18 @@ def _report(weighed: "WeighedRules", out: Path, metrics: dict[str, Any], as_json
         console.print(measures_table(metrics))
     kinds = ", ".join(f"{num:,} {kind}" for kind, num in counts.items())
     console.print(f"Weighed rules in {escape(str(out))}: {kinds or 'none'}.", soft_wrap=True)
+
+
+def _wanted(program: "AnyProgram | None", config: "WeighingConfig") -> "list[Rule]":
+    """Return the rules of a program that are of the kinds to be weighed; raise where none of them is."""
+    from ..learning import offered_rules
+
+    offered = [] if program is None else list(offered_rules(program, config.num_learned))
+    wanted = [rule for rule in offered if rule.kind in config.kinds]
+    if offered and not wanted:
+        there = ", ".join(dict.fromkeys(rule.kind for rule in offered))
+        raise ConfigError(f"The rules given are of kind {there}. Add it to --kinds, or give - for RULES.")
+    return wanted
 
 
 def _kinds_of(program: "AnyProgram | None") -> dict[str, Any]:

@@ -39,7 +39,14 @@ FREEBASE = {"num_candidates": 300, "num_pairs": 100, "penalties": (3e-4, 3e-3, 3
 
 #: How rules are weighed: the sparser the graph, the longer they are.
 WEIGHED: dict[str, dict[str, Any]] = {
-    "wn18": {**PATIENT, "num_candidates": 400},
+    "wn18": {
+        **PATIENT,
+        "max_length": 5,
+        "other_lengths": (3,),
+        "num_candidates": 1500,
+        "num_pairs": 2000,
+        "max_questions": 8000,
+    },
     "fb15k": {**PATIENT, **FREEBASE},
     "fb15k-237": {**PATIENT, **FREEBASE},
     "wn18rr": {**PATIENT, "max_length": 5, "num_pairs": 500, "penalties": (1e-4, 3e-4, 3e-3)},

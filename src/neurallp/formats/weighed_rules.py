@@ -101,10 +101,11 @@ def read_weighed(folder: AnyPath) -> tuple[WeighedRules, WeighingConfig]:
 
 
 def _config(settings: Mapping[str, Any]) -> WeighingConfig:
-    chosen: dict[str, Any] = {**settings, "penalties": tuple(settings["penalties"])}
+    chosen: dict[str, Any] = {**settings, "other_lengths": settings.get("other_lengths", ())}
     if "prior" in chosen:
         chosen["kinds"] = ("chain", "prior") if chosen.pop("prior") else ("chain",)
-    return WeighingConfig(**chosen | {"kinds": tuple(chosen["kinds"])})
+    lists = ("penalties", "kinds", "other_lengths")
+    return WeighingConfig(**chosen | {name: tuple(chosen[name]) for name in lists})
 
 
 def _unpack(arrays: Mapping[str, Any], relations: Relations, answers: Sequence[str]) -> WeighedRules:
