@@ -13,7 +13,7 @@ import torch
 from graphs import data_folder, load_split
 from report import report
 
-from neurallp.program import configure, prepare
+from neurallp.learning import configure, prepare
 from neurallp.training import Training, one_torch_thread
 
 

@@ -12,16 +12,17 @@ import torch
 from graphs import data_folder, load_split
 from report import report
 
-from neurallp import KnowledgeBase, ModelConfig, NeuralLP, Reasoner
+from neurallp import KnowledgeBase, ModelConfig, NeuralLP, Reasoner, load_model
 
 ALL = 10**9
 
 
 def main() -> None:
-    """Time an untrained model, which walks everywhere."""
+    """Time a saved model, or an untrained one, which walks everywhere."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="a data folder; default: wn18 under NEURALLP_DATA")
-    parser.add_argument("--steps", type=int, default=2)
+    parser.add_argument("--model", type=Path, help="a model folder; default: an untrained model")
+    parser.add_argument("--steps", type=int, default=2, help="of an untrained model")
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--proofs", type=int, default=10_000)
     parser.add_argument("--relations", type=int, default=None, help="predict only so many relations")
@@ -29,8 +30,7 @@ def main() -> None:
     args = parser.parse_args()
 
     kb = load_split(data_folder(args.data, "wn18")).known
-    torch.manual_seed(0)
-    reasoner = Reasoner(kb, NeuralLP.for_knowledge(kb, ModelConfig(num_steps=args.steps)).eval())
+    reasoner = make_reasoner(kb, args.model, args.steps)
     facts = draw_facts(kb, args.questions)
     rows = [
         {"what": "ask", **time_each(lambda h, r, _: reasoner.ask(head=h, relation=r), facts)},
@@ -39,7 +39,15 @@ def main() -> None:
     ]
     error = largest_error(reasoner, args.proofs)
     predicted = time_predict(reasoner, args.relations)
-    report(rows, args.json, **predicted, proofs=args.proofs, largest_relative_error=error, steps=args.steps)
+    report(rows, args.json, **predicted, proofs=args.proofs, largest_relative_error=error)
+
+
+def make_reasoner(kb: KnowledgeBase, model: Path | None, num_steps: int) -> Reasoner:
+    """Return a reasoner with the model of a folder, or with weights drawn anew."""
+    if model is not None:
+        return load_model(model).reasoner(kb)
+    torch.manual_seed(0)
+    return Reasoner(kb, NeuralLP.for_knowledge(kb, ModelConfig(num_steps=num_steps)).eval())
 
 
 def draw_facts(kb: KnowledgeBase, num: int) -> list[tuple[str, str, str]]:

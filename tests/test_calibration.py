@@ -21,8 +21,8 @@ from neurallp.errors import DataError
 from neurallp.formats.calibrations import read_calibration, write_calibration
 from neurallp.formats.models import write_checkpoint
 from neurallp.knowledge import KnownAnswers, ask_both_ways, split_triples
+from neurallp.learning import configure, prepare, weigh_rules
 from neurallp.plots import draw_reliability
-from neurallp.program import configure, prepare, weigh_rules
 from neurallp.weighing import WeighingConfig
 
 pytest.importorskip("sklearn")

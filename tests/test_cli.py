@@ -17,7 +17,7 @@ from neurallp.cli import app, learning, main, printing
 from neurallp.datasets.family import family_triples, is_true_by_definition
 from neurallp.formats import read_triples, write_triples
 from neurallp.formats.files import read_bytes
-from neurallp.program import configure
+from neurallp.learning import configure
 from neurallp.weighing import WeighingConfig
 
 MEASURES = {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank"}
@@ -201,6 +201,7 @@ def test_on_a_terminal_progress_tells_loss_validation_and_time_left(run, data, t
     assert "Epoch 2 of 2: loss " in shown
     assert ", valid MRR 0." in shown
     assert "left" in shown
+    assert "Ranking" in shown
 
 
 def test_away_from_a_terminal_only_results_are_printed(run, data, model):

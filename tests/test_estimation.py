@@ -5,7 +5,7 @@ import torch
 from neurallp import ConfigError
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.estimation import Estimate, estimate, require_memory
-from neurallp.program import configure, prepare
+from neurallp.learning import configure, prepare
 
 
 @pytest.fixture(scope="module")

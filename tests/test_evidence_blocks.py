@@ -14,7 +14,7 @@ from neurallp.engine import Operators
 from neurallp.engine.evidence import grow_tree
 from neurallp.engine.evidence_blocks import LONGEST_SUM, BlockWalker, Layout, Segments
 from neurallp.knowledge import split_triples
-from neurallp.program import weigh_rules
+from neurallp.learning import weigh_rules
 from neurallp.weighing import Weighing, WeighingConfig
 from neurallp.weighing_blocks import BlockBench, BlockWeighing
 

@@ -17,8 +17,9 @@ from neurallp.engine.operators import Operators
 from neurallp.formats.rules import read_rules, write_rules
 from neurallp.hygiene import tidy
 from neurallp.knowledge import ask_both_ways, name_parts
+from neurallp.learning import weigh_rules
 from neurallp.mining import find_unary
-from neurallp.program import WeighedProgram, weigh_rules
+from neurallp.program import WeighedProgram
 from neurallp.rules import measure
 from neurallp.weighed import WeighedQuery, WeighedRules
 from neurallp.weighing import WeighingConfig

@@ -14,7 +14,7 @@ from neurallp import (
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.formats import DataWarning
 from neurallp.knowledge import Split, name_parts, split_triples
-from neurallp.program import configure, prepare
+from neurallp.learning import configure, prepare
 
 SMALL = {"embedding_size": 16, "hidden_size": 16, "learning_rate": 0.01}
 

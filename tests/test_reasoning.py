@@ -28,7 +28,7 @@ from neurallp.engine import Operators
 from neurallp.formats import DataWarning
 from neurallp.hygiene import mirror
 from neurallp.knowledge import name_parts
-from neurallp.proving import PathSearch
+from neurallp.paths import PathSearch
 from neurallp.reasoning import require_relations
 
 few = settings(max_examples=25, deadline=None)

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -129,6 +130,20 @@ def test_a_model_s_rules_are_those_its_attention_spells_out(kb, settings_, query
     )
     assert {rule.target for rule in rules} == {name(query)}
     assert {rule.distinct_ends for rule in rules} == {bool(excludes)}
+
+
+@fewer
+@given(kb=knowledge_bases(), settings_=model_settings, query=st.integers(0, 3))
+def test_on_facts_only_rules_that_predict_something_are_recovered(kb, settings_, query):
+    model = untrained(kb, **settings_)
+    every = recover_rules(model, [query], RuleFilter(), limit=10**6)
+    fire = [rule for rule in measure(every, kb) if rule.num_predictions]
+    found = recover_rules(model, [query], RuleFilter(), limit=10**6, kb=kb)
+    assert [replace(rule, normalized_confidence=0) for rule in found] == [
+        replace(rule, normalized_confidence=0) for rule in fire
+    ]
+    uncounted = recover_rules(model, [query], RuleFilter(), limit=10**6, kb=kb, measured=False)
+    assert list(uncounted) == [replace(rule, support=None, num_predictions=None) for rule in found]
 
 
 # How rules read

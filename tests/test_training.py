@@ -14,7 +14,7 @@ from neurallp import ConfigError, ModelError, learn
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.formats import models
 from neurallp.knowledge import KnowledgeBase, Split, name_parts, separate_facts, split_triples
-from neurallp.program import configure, finish, prepare
+from neurallp.learning import configure, finish, prepare
 from neurallp.training import Epoch, Lesson, TrainingConfig
 
 SMALL = {"embedding_size": 8, "hidden_size": 8, "learning_rate": 0.01}
@@ -374,7 +374,7 @@ def test_another_process_resumes_to_the_same_weights(family, tmp_path):
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.formats import models
 from neurallp.knowledge import split_triples
-from neurallp.program import configure, prepare
+from neurallp.learning import configure, prepare
 split = split_triples(family_knowledge_base(num_people=40, num_generations=3))
 training = prepare(split, *configure(**{SMALL}, num_epochs=3, patience=3), engine="reference")
 models.resume({str(tmp_path)!r}, training)

@@ -10,15 +10,16 @@ from typing import get_args
 import pytest
 from typer.main import get_command
 
-from neurallp import KnowledgeBase, Rule, load_model
+from neurallp import ConfigError, KnowledgeBase, Rule, load_model
 from neurallp.cli import app
 from neurallp.cli.weighing import KINDS
 from neurallp.datasets.family import family_triples
 from neurallp.formats import write_triples
 from neurallp.formats.exchange import export_rules
 from neurallp.formats.rules import read_rules, write_rules
+from neurallp.learning import offered_rules
 from neurallp.mining import Miner
-from neurallp.program import Program, WeighedProgram
+from neurallp.program import WeighedProgram
 from neurallp.rules import Kind, measure
 
 FEW = ("--epochs", 1, "--learning-rate", 0.01)
@@ -57,7 +58,7 @@ def bodies(folder, query):
 def test_the_rules_of_a_file_are_weighed_both_ways(run, data, rules, tmp_path):
     found = as_json(run, "weigh", rules, data, "--out", tmp_path / "out")
     assert (found["model"], found["rules"]) == (str(tmp_path / "out"), 4)
-    assert set(found) == {"model", "rules", "valid", "test"}
+    assert set(found) == {"model", "rules", "kinds", "valid", "test"}
     assert bodies(tmp_path / "out", "uncle") == {rule.body for rule in RULES}
     assert bodies(tmp_path / "out", "~uncle") == {("~brother", "~father"), ("~brother", "~mother")}
     assert json.loads((tmp_path / "out" / "metrics.json").read_text())["test"] == found["test"]
@@ -77,7 +78,7 @@ def test_weigh_says_how_good_the_rules_are_and_where_they_went(run, data, rules,
     code, out, err = run("weigh", rules, data, "--out", tmp_path / "out", "--kinds", "chain")
     assert (code, err) == (0, "")
     assert "realistic" in out
-    assert f"4 weighed rules in {tmp_path / 'out'}." in out.replace("\n", "")
+    assert f"Weighed rules in {tmp_path / 'out'}: 4 chain." in out.replace("\n", "")
     assert not any(each.prior for each in load_model(tmp_path / "out").weighed.queries.values())
 
 
@@ -85,7 +86,8 @@ def test_without_parts_to_judge_weigh_prints_no_table(run, data, rules, tmp_path
     (tmp_path / "split").mkdir()
     shutil.copy(data, tmp_path / "split" / "train.tsv")
     code, out, _ = run("weigh", rules, tmp_path / "split", "--out", tmp_path / "out")
-    assert (code, out.replace("\n", "")) == (0, f"4 weighed rules in {tmp_path / 'out'}.")
+    assert (code, out.count("\n")) == (0, 1)
+    assert out.startswith(f"Weighed rules in {tmp_path / 'out'}: 4 chain, ")
 
 
 def test_there_must_be_something_to_weigh(refuse, data, tmp_path):
@@ -109,7 +111,9 @@ def test_kinds_that_are_no_chains_need_no_rules_and_are_named_in_the_printout(ru
 
 def test_the_prior_can_be_weighed_alone(run, data, tmp_path):
     made = as_json(run, "weigh", "-", data, "--out", tmp_path, "--kinds", "prior")
-    assert made["rules"] == 0
+    assert made["kinds"] == {"prior": len(load_model(tmp_path).weighed.queries)}
+    _, out, _ = run("weigh", "-", data, "--out", tmp_path, "--kinds", "prior")
+    assert out.endswith(f": {made['kinds']['prior']} prior.\n")
     found = as_json(run, "rules", tmp_path, "--query", "uncle", "--min-confidence", 0)
     assert [rule["kind"] for rule in found] == ["prior"]
 
@@ -163,9 +167,33 @@ def test_a_model_s_most_confident_rules_can_be_weighed(run, data, learned, tmp_p
     assert again == {**found, "model": str(tmp_path / "again")}
 
 
+def test_weighed_rules_are_weighed_anew_with_all_their_kinds(run, data, tmp_path):
+    kinds = "chain,prior,unary,anchored,mirrored"
+    few = ("--mine", 5, "--length", 2, "--max-rules", 12)
+    first = as_json(run, "weigh", "-", data, "--out", tmp_path / "first", "--kinds", kinds, *few)
+    again = as_json(run, "weigh", tmp_path / "first", data, "--out", tmp_path / "again")
+    assert set(first["kinds"]) == set(kinds.split(",")) - {"unary"}  # none is among the best
+    assert again == {**first, "model": str(tmp_path / "again")}
+    some = as_json(
+        run, "weigh", tmp_path / "again", data, "--out", tmp_path / "some", "--kinds", "chain,anchored"
+    )
+    assert some["kinds"] == {kind: first["kinds"][kind] for kind in ("chain", "anchored")}
+    write_rules(tmp_path / "all.tsv", offered_rules(load_model(tmp_path / "first"), 0))
+    read = as_json(run, "weigh", tmp_path / "all.tsv", data, "--out", tmp_path / "read")
+    assert read["kinds"] == first["kinds"]
+
+
+def test_a_learned_model_offers_the_rules_that_answer_for_it(run, data, learned, tmp_path):
+    found = as_json(run, "weigh", learned["default"], data, "--out", tmp_path / "out")
+    weighed = load_model(learned["default"]).weighed.weighed
+    assert found["kinds"] == weighed.num_of_kinds
+
+
 def test_a_model_is_not_written_over_by_weighed_rules(refuse, data, learned):
-    assert "Give another --out" in refuse("weigh", learned["bare"], data, "--out", learned["bare"])
-    assert isinstance(load_model(learned["bare"]), Program)
+    assert "Give another folder" in refuse("weigh", learned["bare"], data, "--out", learned["bare"])
+    with pytest.raises(ConfigError, match="holds a model"):
+        load_model(learned["default"]).weighed.save(learned["bare"])
+    assert load_model(learned["bare"]).weighed is None
 
 
 def test_a_model_saved_over_a_weighed_one_answers_itself(learned, tmp_path):

@@ -17,9 +17,10 @@ from neurallp import (
     load_model,
 )
 from neurallp.datasets.family import family_knowledge_base
-from neurallp.formats.weighed_rules import add_weighed, read_weighed
+from neurallp.formats.weighed_rules import read_weighed, write_weighed
 from neurallp.knowledge import Relations, name_parts, split_triples
-from neurallp.program import WeighedProgram, bodies_of, weigh_rules
+from neurallp.learning import rules_as_candidates, weigh_rules
+from neurallp.program import WeighedProgram
 from neurallp.weighed import WeighedQuery, WeighedRules, log_frequencies
 from neurallp.weighing import Fitted, Weighing, WeighingConfig, choose_best
 
@@ -140,6 +141,41 @@ def test_the_prior_is_a_rule_of_its_own_kind(kb, weighed):
     assert (prior.weight, prior.support, prior.num_predictions) == (0.7, None, None)
     assert [rule.weight for rule in rules] == pytest.approx([3.0, 1.75, 0.7, -0.6])
     assert [rule.kind for rule in rules] == ["chain", "chain", "prior", "chain"]
+
+
+def test_only_what_rules_speak_for_is_predicted(weighed):
+    kb = KnowledgeBase.from_triples([*FACTS, ("bob", "friend", "carl")])
+    uncle = kb.relations.id("uncle")
+    frequent = replace(weighed, queries={uncle: replace(weighed.queries[uncle], prior=3.0)})
+    reasoner = Reasoner(kb, frequent)
+    for head in ("bob", "dan"):  # what speaks for these is the prior; a rule speaks against the first
+        assert [answer.entity for answer in reasoner.ask(head=head, relation="uncle")] == ["carl"]
+    (found,) = reasoner.predict(["uncle"])
+    named = {(kb.entities[s], kb.entities[e]) for s, e in zip(found.sources, found.entities, strict=True)}
+    assert named == {("anna", "carl"), ("anna", "emil")}
+    assert sum(map(len, reasoner.predict(["brother"]))) == 0  # no rules at all
+
+
+def test_predictions_are_answers_with_their_scores(split, program):
+    reasoner = program.reasoner()
+    for query in ("uncle", "~mother"):
+        (found,) = reasoner.predict([query], k=5)
+        operator = split.relations.operator_id(query)
+        scores = reasoner.scores(found.sources, np.full(len(found), operator))
+        np.testing.assert_array_equal(scores.at(np.arange(len(found)), found.entities), found.scores)
+        priors = program.weighed.queries[operator].prior * log_frequencies(
+            split.known.facts, operator, len(split.relations), len(split.entities)
+        )
+        every = reasoner.scores(
+            np.arange(len(split.entities)), np.full(len(split.entities), operator)
+        ).dense()
+        known = reasoner.kb.facts[reasoner.kb.facts[:, 1] == split.relations.id(query.removeprefix("~"))]
+        every[(known[:, 0], known[:, 2]) if query == "uncle" else (known[:, 2], known[:, 0])] = -np.inf
+        spoken_for = (every > 0) & (every > priors + 1e-12)
+        assert (
+            np.bincount(found.sources, minlength=len(every)).tolist()
+            == np.minimum(spoken_for.sum(1), 5).tolist()
+        )
 
 
 def test_a_query_without_rules_has_no_answers(kb, weighed):
@@ -306,7 +342,7 @@ def test_a_query_without_rules_is_given_its_inverse_s_turned_round():
         Rule("father", ("~brother",), 0.9),
         Rule("~father", ("brother",), 0.1),
     ]
-    assert bodies_of(rules, relations) == {0: [(1, 2)], 3: [(5, 4)], 1: [(5,)], 4: [(2,)]}
+    assert rules_as_candidates(rules, relations) == {0: [(1, 2)], 3: [(5, 4)], 1: [(5,)], 4: [(2,)]}
 
 
 # Keeping
@@ -351,8 +387,7 @@ def test_settings_and_relations_that_do_not_fit_are_told(folder):
 def test_bodies_of_operators_that_are_not_there_are_told(kb, weighed, tmp_path):
     each = weighed.queries[kb.relations.id("uncle")]
     wrong = replace(weighed, queries={0: replace(each, bodies=((99,), *each.bodies[1:]))})
-    (tmp_path / "relations.json").write_text(json.dumps(list(kb.relations)))
-    add_weighed(tmp_path, wrong, QUICK)
+    write_weighed(tmp_path, wrong, QUICK, (), {})
     with pytest.raises(ModelError, match="is missing or damaged"):
         read_weighed(tmp_path)
 

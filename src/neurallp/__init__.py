@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .answers import Answer, Proof, WhyNot
     from .errors import (
         ConfigError,
         DataError,
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
     from .knowledge import KnowledgeBase, Split
     from .language.answering import WordAnswer, WordAnswers
     from .language.questions import WordQuestion
+    from .learning import learn
     from .model import ModelConfig, NeuralLP
-    from .program import Program, RuleProgram, learn, load_model, load_program
+    from .program import Program, RuleProgram, load_model, load_program
     from .questioning import QuestionProgram, learn_questions, load_question_model
-    from .reasoning import Answer, Proof, Reasoner, WhyNot
+    from .reasoning import Reasoner
     from .rules import Rule, RuleSet
     from .training import TrainingConfig
 
@@ -81,9 +83,11 @@ _HOMES = {
     "formats.questions": ("load_questions",),
     "language.answering": ("WordAnswer", "WordAnswers"),
     "language.questions": ("WordQuestion",),
-    "program": ("Program", "RuleProgram", "learn", "load_model", "load_program"),
+    "learning": ("learn",),
+    "program": ("Program", "RuleProgram", "load_model", "load_program"),
     "questioning": ("QuestionProgram", "learn_questions", "load_question_model"),
-    "reasoning": ("Answer", "Proof", "Reasoner", "WhyNot"),
+    "answers": ("Answer", "Proof", "WhyNot"),
+    "reasoning": ("Reasoner",),
     "rules": ("Rule", "RuleSet"),
     "training": ("TrainingConfig",),
 }

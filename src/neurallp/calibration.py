@@ -10,14 +10,11 @@ from types import MappingProxyType
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .errors import DataError, import_extra, require_choice
 from .evaluation import QUESTIONS_AT_ONCE, Scorer, best_places
-from .knowledge import Ids, KnownAnswers, Questions
+from .knowledge import Flags, Floats, Ids, KnownAnswers, Questions
 
-Floats = NDArray[np.floating]
-Flags = NDArray[np.bool_]
 Method = Literal["isotonic", "platt"]
 
 #: Answers of a question that are looked at: as many as are shown when it is asked.

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .engine import Scores
-from .knowledge import Ids, KnownAnswers, Questions
-
-Floats = NDArray[np.floating]
+from .knowledge import Floats, Ids, KnownAnswers, Questions
 
 #: Questions scored at a time: bounds memory to this many rows of scores.
 QUESTIONS_AT_ONCE = 512
@@ -146,12 +144,18 @@ def _tally(rows: Ids, flags: NDArray[np.bool_], num_rows: int) -> Ids:
     return np.bincount(rows[flags], minlength=num_rows)
 
 
-def rank_questions(scorer: Scorer, questions: Questions, known: KnownAnswers) -> Ranks:
-    """Return the ranks of all answers, scored a bounded number of questions at a time."""
-    parts = [
-        _rank_part(scorer, questions[start : start + QUESTIONS_AT_ONCE], known)
-        for start in range(0, len(questions), QUESTIONS_AT_ONCE)
-    ]
+def rank_questions(
+    scorer: Scorer,
+    questions: Questions,
+    known: KnownAnswers,
+    on_done: Callable[[int], None] = lambda num: None,
+) -> Ranks:
+    """Return the ranks of all answers; `on_done` is told how many questions are done at a time."""
+    parts = []
+    for start in range(0, len(questions), QUESTIONS_AT_ONCE):
+        asked = questions[start : start + QUESTIONS_AT_ONCE]
+        parts.append(_rank_part(scorer, asked, known))
+        on_done(len(asked))
     none = np.zeros(0, dtype=np.int64)
     return Ranks(
         np.concatenate([none, *(part.better for part in parts)]),
@@ -164,9 +168,14 @@ def _rank_part(scorer: Scorer, questions: Questions, known: KnownAnswers) -> Ran
     return rank(scores, questions.answers, known.pairs(questions.sources, questions.queries))
 
 
-def evaluate(scorer: Scorer, questions: Questions, known: KnownAnswers) -> Evaluation:
+def evaluate(
+    scorer: Scorer,
+    questions: Questions,
+    known: KnownAnswers,
+    on_done: Callable[[int], None] = lambda num: None,
+) -> Evaluation:
     """Return how well `scorer` ranks the answers to `questions`, other `known` answers left out."""
-    return Evaluation.of(rank_questions(scorer, questions, known))
+    return Evaluation.of(rank_questions(scorer, questions, known, on_done))
 
 
 def per_relation(ranks: Ranks, questions: Questions, num_relations: int) -> dict[int, Evaluation]:

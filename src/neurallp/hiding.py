@@ -9,11 +9,9 @@ seek their answers only among entities that are not linked to the source.
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .knowledge import Ids, KnownAnswers, Questions, Split
+from .knowledge import Flags, Ids, KnownAnswers, Questions, Split
 
-Flags = NDArray[np.bool_]
 Hiding = Literal["auto", "fact", "pair", "both"]
 
 #: The share of linked pairs from which on those without a link are too few to learn from.

@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from .errors import ConfigError, DataError, UnknownNameError
 
 Ids = NDArray[np.int64]  # triples are (n, 3): head, relation, tail
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.floating[Any]]
+Body = tuple[int, ...]  # the operators of a chain, from the source on
 Triple = tuple[str, str, str]  # the same by name
 
 INVERSE_MARK = "~"

@@ -7,10 +7,9 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from .engine.evidence import Body
 from .engine.evidence_kernels import Runs
 from .engine.linking_kernel import Meetings, Trails, link
-from .knowledge import Ids, Questions
+from .knowledge import Body, Ids, Questions
 
 #: Paths followed between two entities, at most; from hubs there are millions.
 MOST_PATHS = 1 << 20

@@ -1,16 +1,12 @@
 """A learned program: the one object a user holds. Learn it, read its rules, ask it, judge it, keep it."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import fields
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import torch
-
+from .answers import Answer, Predictions, Proof, WhyNot
 from .calibration import Calibration, Sample, draw_sample, fit_calibration
 from .engine import make_engine
-from .engine.evidence import Body
 from .errors import ConfigError, DataError, require_choice, require_positive
 from .evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
 from .formats import models, weighed_rules
@@ -18,47 +14,24 @@ from .formats.calibrations import read_calibration, recalibrated
 from .formats.exchange import guess_format, import_rules
 from .formats.files import AnyPath
 from .knowledge import (
-    INVERSE_MARK,
     KnowledgeBase,
     KnownAnswers,
     Questions,
     Relations,
     Split,
     ask_both_ways,
-    split_triples,
 )
-from .model import ModelConfig, ModelScorer, NeuralLP
-from .reasoning import (
-    Answer,
-    Basis,
-    Predictions,
-    Proof,
-    Reasoner,
-    WhyNot,
-    has_logarithmic_scores,
-    require_relations,
-)
-from .rules import Rule, RuleFilter, RuleSet, recover_rules, spell_out
-from .training import Epoch, Training, TrainingConfig, require_device
+from .model import ModelScorer, NeuralLP
+from .reasoning import Basis, Reasoner, has_logarithmic_scores, require_relations
+from .rules import Rule, RuleFilter, RuleSet, recover_rules
+from .training import Epoch, TrainingConfig
 from .weighed import WeighedRules, select_rules
-from .weighing import Candidates, Weighing, WeighingConfig
+from .weighing import WeighingConfig
+
+#: Rules are shown down to this share of their query's best.
+MIN_SHARE = 0.01
 
 Part = Literal["valid", "test"]  # train is walked on: ranking it would find each fact by itself
-
-PRESETS: dict[str, dict[str, Any]] = {
-    "default": {},
-    # As published, and as the authors' program does where the text is silent.
-    "paper": {
-        "num_ranks": 1,
-        "exclude_source": False,
-        "objective": "log-score",
-        "hiding": "batch",
-        "num_epochs": 10,
-        "patience": 10,
-        "batch_size": 64,
-        "learning_rate": 0.001,
-    },
-}
 
 
 class Answering:
@@ -114,10 +87,17 @@ class Answering:
         """Yield new answers of every source to every relation, in batches."""
         return self.reasoner(kb).predict(relations, k)
 
-    def evaluate(self, split: Split, part: Part = "test", *, engine: str = "auto") -> Evaluation:
+    def evaluate(
+        self,
+        split: Split,
+        part: Part = "test",
+        *,
+        engine: str = "auto",
+        on_done: Callable[[int], None] = lambda num: None,
+    ) -> Evaluation:
         """Return filtered realistic ranks of a part of `split`, walking on its facts and train."""
         scorer, questions, known, _ = self._trial(split, part, engine)
-        return evaluate(scorer, questions, known)
+        return evaluate(scorer, questions, known, on_done)
 
     def evaluate_per_relation(
         self, split: Split, part: Part = "test", *, engine: str = "auto"
@@ -181,7 +161,7 @@ class WeighedProgram(Answering):
         query: str | None = None,
         *,
         limit: int = 10,
-        min_confidence: float = 0.01,
+        min_confidence: float = MIN_SHARE,
         max_length: int | None = None,
         allow: Collection[str] | None = None,
         deny: Collection[str] = (),
@@ -197,6 +177,7 @@ class WeighedProgram(Answering):
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
         """Write the folder: weights, configuration, relations, rules and measures."""
+        models.require_no_model(folder)
         with recalibrated(folder, self.calibration):
             weighed_rules.write_weighed(
                 folder, self.weighed, self.weighing_config, self.rules_as_saved, metrics or {}
@@ -243,7 +224,7 @@ class Program(Answering):
         query: str | None = None,
         *,
         limit: int = 10,
-        min_confidence: float = 0.01,
+        min_confidence: float = MIN_SHARE,
         max_length: int | None = None,
         allow: Collection[str] | None = None,
         deny: Collection[str] = (),
@@ -273,11 +254,18 @@ class Program(Answering):
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
         """Write the model folder: weights, configuration, relations, rules, history and measures."""
-        rules = self.rules() if self.weighed is None else self.weighed.rules_as_saved
         with recalibrated(folder, self.calibration):
-            models.write_model(folder, self.model, self.training_config, self.history, rules, metrics or {})
-            if self.weighed is not None:
-                weighed_rules.add_weighed(folder, self.weighed.weighed, self.weighed.weighing_config)
+            learned = self.model, self.training_config, self.history
+            weighed = None if self.weighed is None else (self.weighed.weighed, self.weighed.weighing_config)
+            models.write_model(folder, *learned, self.rules_as_saved, metrics or {}, weighed)
+
+    @property
+    def rules_as_saved(self) -> RuleSet:
+        """The best rules, not measured: counting long ones on large sets takes minutes."""
+        if self.weighed is not None:
+            return self.weighed.rules_as_saved
+        queries = range(self.model.relations.num_operators)
+        return recover_rules(self.model, queries, RuleFilter(MIN_SHARE), kb=self.kb, measured=False)
 
 
 class RuleProgram(Answering):
@@ -295,6 +283,9 @@ class RuleProgram(Answering):
         return self.rules
 
 
+AnyProgram = Program | WeighedProgram | RuleProgram
+
+
 def _examine(split: Split, part: Part) -> tuple[Questions, KnownAnswers]:
     """Return the questions of a part, and all that is known to be true."""
     require_choice("part", part, get_args(Part))
@@ -305,7 +296,7 @@ def _examine(split: Split, part: Part) -> tuple[Questions, KnownAnswers]:
     return ask_both_ways(triples, num_relations), KnownAnswers(split.true_triples, num_relations)
 
 
-def load_program(path: AnyPath) -> Program | WeighedProgram | RuleProgram:
+def load_program(path: AnyPath) -> AnyProgram:
     """Return the program of a model folder, or of a file of rules in any format that can be imported."""
     if Path(path).is_file():
         return RuleProgram(import_rules(path, guess_format(path)).rules)
@@ -325,131 +316,5 @@ def _read_program(folder: AnyPath) -> Program | WeighedProgram:
     )
     if weighed is not None and not models.has_model(folder):
         return weighed
-    model, training_config = models.read_model(folder)
-    return Program(model, training_config, history=models.read_history(folder), weighed=weighed)
-
-
-def configure(preset: str = "default", **settings: Any) -> tuple[ModelConfig, TrainingConfig]:
-    """Return both configurations: the preset's settings, overruled by those given (None means not given).
-
-    >>> model, training = configure("paper", num_steps=3)
-    >>> model.num_steps, training.hiding
-    (3, 'batch')
-    """
-    if preset not in PRESETS:
-        raise ConfigError(f"Unknown preset {preset!r}. There are: {', '.join(PRESETS)}.")
-    chosen = PRESETS[preset] | {name: value for name, value in settings.items() if value is not None}
-    known = {config: {field.name for field in fields(config)} for config in (ModelConfig, TrainingConfig)}
-    unknown = chosen.keys() - set().union(*known.values())
-    if unknown:
-        raise ConfigError(f"Unknown setting {sorted(unknown)[0]!r}. See ModelConfig and TrainingConfig.")
-    return (
-        ModelConfig(**{name: value for name, value in chosen.items() if name in known[ModelConfig]}),
-        TrainingConfig(**{name: value for name, value in chosen.items() if name in known[TrainingConfig]}),
-    )
-
-
-def prepare(
-    data: KnowledgeBase | Split,
-    model_config: ModelConfig,
-    training_config: TrainingConfig,
-    *,
-    engine: str = "auto",
-    device: str = "cpu",
-) -> Training:
-    """Return a training run that has not begun; the seed fixes weights, order and split."""
-    split = data if isinstance(data, Split) else split_triples(data, training_config.seed)
-    if not len(split.train):
-        raise DataError("There is nothing to learn from: the part 'train' is empty.")
-    require_device(device)
-    torch.manual_seed(training_config.seed)
-    model = NeuralLP.for_knowledge(split.known, model_config)
-    return Training(model, split, training_config, engine, device)
-
-
-def learn(
-    data: KnowledgeBase | Split,
-    *,
-    preset: str = "default",
-    engine: str = "auto",
-    device: str = "cpu",
-    weigh: bool | None = None,
-    weighing: WeighingConfig | None = None,
-    on_epoch: Callable[[Epoch], None] | None = None,
-    **settings: Any,
-) -> Program:
-    """Return a program learned from a knowledge base or a split; settings are those of both configurations.
-
-    Its rules are weighed unless `weigh` is false, or the preset is the paper's.
-
-    >>> from neurallp.datasets.family import family_knowledge_base
-    >>> program = learn(family_knowledge_base(num_people=60, num_generations=3), num_epochs=2)
-    >>> program.model.config.num_steps
-    2
-    """
-    training = prepare(data, *configure(preset, **settings), engine=engine, device=device)
-    for epoch in training.epochs():
-        if on_epoch is not None:
-            on_epoch(epoch)
-    program = finish(training)
-    if preset == "paper" if weigh is None else not weigh:
-        return program
-    config = weighing or weighing_config(program)
-    program.weighed = weigh_rules(training.split, config, candidates_of(program.model, config), device=device)
-    return program
-
-
-def finish(training: Training) -> Program:
-    """Return the program of the best epoch so far."""
-    training.model.load_state_dict(training.best_weights)
-    return Program(training.model.cpu(), training.config, training.split.known, training.history)
-
-
-def weighing_config(program: Program, **settings: Any) -> WeighingConfig:
-    """Return how to weigh what a program learned: bodies as long, the same seed, but for what is given."""
-    chosen = {"max_length": program.model.config.num_steps, "seed": program.training_config.seed}
-    return WeighingConfig(**chosen | {name: value for name, value in settings.items() if value is not None})
-
-
-def candidates_of(
-    model: NeuralLP, config: WeighingConfig, relations: Relations | None = None
-) -> dict[int, list[Body]]:
-    """Return the bodies of the most confident rules that a model learned, for each query."""
-    queries = range(model.relations.num_operators)
-    rules = (rule for query in queries for rule in islice(spell_out(model, query), config.num_learned))
-    return bodies_of(rules, relations or model.relations)
-
-
-def bodies_of(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Body]]:
-    """Return the bodies of chain rules for each query; one that has none gets its inverse's, turned round."""
-    found: dict[int, list[Body]] = {}
-    for rule in rules:
-        names = [name.removeprefix(INVERSE_MARK) for name in (rule.target, *rule.body)]
-        if rule.kind == "chain" and all(name in relations for name in names):
-            body = tuple(map(relations.operator_id, rule.body))
-            found.setdefault(relations.operator_id(rule.target), []).append(body)
-    for query in list(found):
-        back = [tuple(relations.inverse(k) for k in reversed(body)) for body in found[query]]
-        found.setdefault(relations.inverse(query), back)
-    return found
-
-
-def weigh_rules(
-    split: Split,
-    config: WeighingConfig,
-    given: Candidates | None = None,
-    on_done: Callable[[int], None] = lambda num: None,
-    device: str = "cpu",
-) -> WeighedProgram:
-    """Return rules found on a split, and those `given`, with weights learned on a device.
-
-    Clues are weighed on the CPU, whatever the device.
-    """
-    require_device(device)
-    if device == "cpu" or config.wants_clues:
-        weighing = Weighing(split, config, given)
-    else:
-        from .weighing_blocks import BlockWeighing
-
-        weighing = BlockWeighing(split, config, given, device=device)
-    return WeighedProgram(weighing.run(on_done), config, split.known)
+    model, training_config, history = models.read_model(folder)
+    return Program(model, training_config, history=history, weighed=weighed)

@@ -1,9 +1,7 @@
 """What stands behind an answer: a model or given rules, bound to facts, and the paths they take to it."""
 
-import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import count
 from typing import Protocol
 
 import numpy as np
@@ -12,13 +10,11 @@ import torch
 from .attention import Attention
 from .engine import Engine, Operators, Scores, Walks
 from .engine.counting import count_paths
-from .engine.reference import SMALLEST_SUM
 from .hygiene import mirror
-from .knowledge import Ids, Relations
+from .knowledge import Body, Floats, Ids, Relations
 from .model import NeuralLP
-from .rules import Body, Floats, Rule, body_confidence, completion_bounds, extend, spell_out, start
-
-Path = tuple[int, ...]  # entities, from the source to the answer
+from .paths import Path, PathSearch, find_paths, memory_norms
+from .rules import Rule, body_confidence, spell_out
 
 
 class Evidence(Protocol):
@@ -26,6 +22,10 @@ class Evidence(Protocol):
 
     def scores(self, sources: Ids, queries: Ids) -> Scores:
         """Return a row of scores for each question, in double precision: the sums of all their parts."""
+        ...
+
+    def reached(self, sources: Ids, queries: Ids) -> Scores:
+        """Return the same, but only of what rules lead to from each source."""
         ...
 
     def rules(self, query: int) -> Iterator[Rule]:
@@ -47,6 +47,8 @@ class LearnedEvidence:
     def scores(self, sources: Ids, queries: Ids) -> Scores:
         """Return a row of scores for each question."""
         return self.model.scores(self.engine, sources, queries, self._attend)
+
+    reached = scores
 
     def rules(self, query: int) -> Iterator[Rule]:
         """Yield the rules that the attention of one query stands for."""
@@ -108,6 +110,8 @@ class GivenEvidence:
         groups = zip(distinct.tolist(), np.split(sources[order], first[1:]), strict=True)
         return Scores.stacked([self._scores(query, group) for query, group in groups])[np.argsort(order)]
 
+    reached = scores
+
     def _scores(self, query: int, sources: Ids) -> Scores:
         rules = list(self.rules(query))
         reflexive = [rule for rule in rules if not rule.distinct_ends]
@@ -162,127 +166,3 @@ def attention_of(rules: Sequence[Rule], relations: Relations) -> Attention:
 def body_ids(rule: Rule, relations: Relations) -> Body:
     """Return the operators of a rule's body."""
     return tuple(map(relations.operator_id, rule.body))
-
-
-# Walking a few entities in numpy
-
-
-def edges_out_of(operators: Operators, entities: Ids) -> Ids:
-    """Return the numbers of all edges that leave any of `entities`."""
-    start, stop = operators.offsets[entities], operators.offsets[entities + 1]
-    length = stop - start
-    return np.repeat(start - np.cumsum(length) + length, length) + np.arange(length.sum())
-
-
-def follow(operators: Operators, entities: Ids, k: int) -> Ids:
-    """Return where operator `k` leads from any of `entities`, ascending."""
-    edges = edges_out_of(operators, entities)
-    return np.unique(operators.targets[edges[operators.operators[edges] == k]])
-
-
-def stages(operators: Operators, body: Body, source: int) -> list[Ids]:
-    """Return where the first 0, 1, … all operators of `body` lead from `source`."""
-    reached = [np.array([source])]
-    for k in body:
-        reached.append(follow(operators, reached[-1], k))
-    return reached
-
-
-def stages_back(operators: Operators, body: Body, answer: int) -> list[Ids]:
-    """Return from where all, all but the first, … none of the operators of `body` lead to `answer`."""
-    inverse = tuple((k + operators.num_relations) % operators.num_operators for k in reversed(body))
-    return stages(operators, inverse, answer)[::-1]
-
-
-def find_paths(operators: Operators, body: Body, source: int, answer: int) -> Iterator[Path]:
-    """Yield every path along `body` from `source` to `answer`, stepping only where the rest leads on."""
-    leads_on = stages_back(operators, body, answer)
-
-    def onward(path: Path) -> Iterator[Path]:
-        done = len(path) - 1
-        if done == len(body):
-            yield path
-            return
-        targets = follow(operators, np.array(path[-1:]), body[done])
-        for target in np.intersect1d(targets, leads_on[done + 1], assume_unique=True).tolist():
-            yield from onward((*path, target))
-
-    return onward((source,)) if source in leads_on[0] else iter(())
-
-
-def memory_norms(operators: Operators, operator: Floats, memory: Floats, source: int) -> Floats:
-    """Return the sum of each memory u_1 … u_T before it is divided by it, for one source and rank."""
-    memories = np.zeros((len(memory), operators.num_entities))
-    memories[0, source] = 1.0
-    norms = np.ones(len(operator))
-    for t, a in enumerate(operator):
-        reached = hop(operators, a, memory[t, : t + 1] @ memories[: t + 1])
-        norms[t] = max(reached.sum(), SMALLEST_SUM)
-        memories[t + 1] = reached / norms[t]
-    return norms
-
-
-def hop(operators: Operators, a: Floats, memory: Floats) -> Floats:
-    """Return sum_k a^k M_k u for one memory, walking only from where it is not 0."""
-    edges = edges_out_of(operators, np.flatnonzero(memory))
-    amounts = memory[operators.sources[edges]] * a[operators.operators[edges]]
-    reached = np.bincount(operators.targets[edges], amounts, minlength=operators.num_entities)
-    return reached.astype(np.float64, copy=False)
-
-
-class PathSearch:
-    """Finds the paths from a source to an answer, those that add most to the score first.
-
-    Best-first over path prefixes, as rules are recovered, but only along edges from which the answer
-    can still be reached.
-    """
-
-    def __init__(self, operators: Operators, operator: Floats, memory: Floats) -> None:
-        self.operators, self.operator, self.memory = operators, operator, memory
-        self.bound = completion_bounds(operator, memory)
-
-    def paths(self, source: int, answer: int) -> Iterator[tuple[Body, tuple[int, ...], float]]:
-        """Yield (body, path of entities, what it adds to the score), the largest first."""
-        distance = self._distances(answer)
-        finish = self.memory[:, -1]
-        order = count()
-        heap: list[tuple[float, int, Body, tuple[int, ...], Floats | None]] = []
-        heapq.heappush(heap, (-np.inf, next(order), (), (source,), start(self.memory)))
-        while heap:
-            negative, _, body, path, reach = heapq.heappop(heap)
-            if reach is None:
-                yield body, path, -negative
-                continue
-            value = float((reach * finish).sum())
-            if path[-1] == answer and value > 0:
-                heapq.heappush(heap, (-value, next(order), body, path, None))
-            children = extend(reach, self.operator, self.memory)
-            bounds = np.einsum("krs,rs->k", children, self.bound)
-            for k, target in self._onward(path[-1], distance, self._num_steps - len(body) - 1):
-                if bounds[k] > 0:
-                    heapq.heappush(
-                        heap, (-float(bounds[k]), next(order), (*body, k), (*path, target), children[k])
-                    )
-
-    @property
-    def _num_steps(self) -> int:
-        return len(self.operator[0])
-
-    def _distances(self, answer: int) -> Ids:
-        """Return how many steps each entity is from `answer`; past T - 1 they count as T."""
-        distance = np.full(self.operators.num_entities, self._num_steps, dtype=np.int64)
-        distance[answer] = 0
-        front = np.array([answer])
-        for steps in range(1, self._num_steps):
-            reached = np.unique(self.operators.targets[edges_out_of(self.operators, front)])
-            front = reached[distance[reached] > steps]
-            distance[front] = steps
-        return distance
-
-    def _onward(self, entity: int, distance: Ids, steps_left: int) -> Iterator[tuple[int, int]]:
-        if steps_left < 0:
-            return
-        edges = slice(self.operators.offsets[entity], self.operators.offsets[entity + 1])
-        targets = self.operators.targets[edges]
-        near = distance[targets] <= steps_left
-        yield from zip(self.operators.operators[edges][near].tolist(), targets[near].tolist(), strict=True)

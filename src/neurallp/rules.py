@@ -2,24 +2,21 @@
 
 import heapq
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .engine import Operators
-from .engine.counting import count_predictions, list_pairs
-from .knowledge import INVERSE_MARK, Ids, KnowledgeBase, Relations
+from .engine.counting import count_predictions, find_successors, list_pairs, predicts_anything
+from .knowledge import INVERSE_MARK, Body, Flags, Floats, Ids, KnowledgeBase, Relations
 from .model import NeuralLP
 
 #: Rules of one query looked at before giving up on finding more that are wanted.
 MOST_EXAMINED = 10_000
 
-Floats = NDArray[np.float64]
-Body = tuple[int, ...]
 
 #: A chain leads from the source to the answer; a prior says that who is often an answer is one again. A unary
 #: rule gives one answer to all sources that have an operator. An anchored one has a chain that leads through
@@ -203,12 +200,15 @@ def _read(partial: list[dict[Body, float]], weights: Floats) -> dict[Body, float
     return read
 
 
-def recover_best(operator: Floats, memory: Floats) -> Iterator[tuple[Body, float]]:
+def recover_best(
+    operator: Floats, memory: Floats, successors: Flags | None = None
+) -> Iterator[tuple[Body, float]]:
     """Yield the rules of one query, most confident first, without enumerating the rest.
 
     A best-first search over bodies. `reach[rank, slot]` is the confidence with which a body so far ends
     in a slot; what any one completion can still be worth is bounded slot by slot, so the first finished
     rule on the heap is the best of all that are left. Equals algorithm 1, sorted, less what it gives 0.
+    Where `successors` says which operators can follow which, bodies of others are not looked at.
     """
     finish, bound = memory[:, -1], completion_bounds(operator, memory)
     order = count()  # breaks ties without comparing arrays
@@ -222,7 +222,10 @@ def recover_best(operator: Floats, memory: Floats) -> Iterator[tuple[Body, float
         if value > 0:
             heapq.heappush(heap, (-value, next(order), body, None))
         children = extend(reach, operator, memory)
-        for k in np.flatnonzero(bounds := np.einsum("krs,rs->k", children, bound)):
+        bounds = np.einsum("krs,rs->k", children, bound)
+        if body and successors is not None:
+            bounds *= successors[body[-1]]
+        for k in np.flatnonzero(bounds):
             heapq.heappush(heap, (-float(bounds[k]), next(order), (*body, int(k)), children[k]))
 
 
@@ -266,44 +269,51 @@ def recover_rules(
     *,
     limit: int = 10,
     kb: KnowledgeBase | None = None,
+    measured: bool = True,
 ) -> RuleSet:
     """Return the `limit` best rules of each query among those that `wanted` keeps.
 
-    With `kb` they are measured, and those that predict nothing there are left out: memories are divided
-    by their sum, so attention spent on a body that never fires costs the model nothing.
+    With `kb`, those that predict nothing there are left out: memories are divided by their sum, so attention
+    spent on a body that never fires costs the model nothing. The others are measured on it, unless that is
+    not wanted: counting all that long bodies predict takes its time.
     """
     operators = None if kb is None else Operators.of(kb.with_relations(model.relations))
-    return RuleSet(
-        rule
-        for query in queries
-        for rule in islice(
-            filter(wanted.keeps, _recover_query(model, query, wanted.min_confidence, operators)), limit
-        )
-    )
+    successors = None if operators is None else find_successors(operators)
+
+    def fires(rule: Rule) -> bool:
+        return operators is None or _fires(rule, operators, model.relations)
+
+    def recover(query: int) -> Iterator[Rule]:
+        found = _normalized(spell_out(model, query, successors), fires, wanted.min_confidence)
+        return islice(filter(wanted.keeps, found), limit)
+
+    rules = [rule for query in queries for rule in recover(query)]
+    if operators is None or not measured:
+        return RuleSet(rules)
+    return RuleSet(_measured(rule, operators, model.relations) for rule in rules)
 
 
-def _recover_query(
-    model: NeuralLP, query: int, min_confidence: float, operators: Operators | None
+def _normalized(
+    rules: Iterable[Rule], fires: Callable[[Rule], bool], min_confidence: float
 ) -> Iterator[Rule]:
-    """Yield the rules of one query until their confidence falls below a share of the largest."""
+    """Yield the rules of one query that fire, until their confidence falls below a share of the largest."""
     largest = 0.0
-    for rule in spell_out(model, query):
+    for rule in rules:
         if rule.confidence < min_confidence * largest:
             return
-        found = rule if operators is None else _measured(rule, operators, model.relations)
-        if found.num_predictions != 0:
-            largest = largest or found.confidence
-            yield replace(found, normalized_confidence=found.confidence / largest)
+        if fires(rule):
+            largest = largest or rule.confidence
+            yield replace(rule, normalized_confidence=rule.confidence / largest)
 
 
-def spell_out(model: NeuralLP, query: int) -> Iterator[Rule]:
+def spell_out(model: NeuralLP, query: int, successors: Flags | None = None) -> Iterator[Rule]:
     """Yield the rules that the attention of one query stands for, most confident first."""
     operator, memory = (
         each[:, 0].detach().double().cpu().numpy() for each in model.attend(np.array([query])).pair
     )
     excludes = bool(model.excludes_source(np.array([query]))[0])
     name = model.relations.operator_name
-    for body, confidence in islice(recover_best(operator, memory), MOST_EXAMINED):
+    for body, confidence in islice(recover_best(operator, memory, successors), MOST_EXAMINED):
         if body or not excludes:  # where the source is no answer, the empty body says nothing
             yield Rule(name(query), tuple(map(name, body)), confidence, distinct_ends=excludes)
 
@@ -334,11 +344,19 @@ def _measured_unary(rule: Rule, operators: Operators, kb: KnowledgeBase) -> Rule
     return replace(rule, support=support, num_predictions=len(predicted))
 
 
+def _fires(rule: Rule, operators: Operators, relations: Relations) -> bool:
+    """Return whether a rule that a model learned predicts anything."""
+    return predicts_anything(operators, _body(rule, relations), distinct_ends=rule.distinct_ends)
+
+
 def _measured(rule: Rule, operators: Operators, relations: Relations) -> Rule:
-    body = np.array([relations.operator_id(name) for name in rule.body], dtype=np.int64)
     target = relations.operator_id(rule.target)
-    predictions, support = count_predictions(operators, body, target, rule.unequal)
+    predictions, support = count_predictions(operators, _body(rule, relations), target, rule.unequal)
     return replace(rule, support=support, num_predictions=predictions)
+
+
+def _body(rule: Rule, relations: Relations) -> Ids:
+    return np.array([relations.operator_id(name) for name in rule.body], dtype=np.int64)
 
 
 def derive(rule: Rule, kb: KnowledgeBase, operators: Operators | None = None) -> Ids:

@@ -1,28 +1,31 @@
 """Weighed rules: what a user asks and proves with after weighing. A score is a sum over rules."""
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
-from math import prod
+from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .engine import Operators, Scores
 from .engine.clue_kernels import SMOOTHING, Clues
-from .engine.evidence import Body, Clue, EvidenceWalker, Gathered, group_edges, grow_tree, list_clues
+from .engine.evidence import Clue, EvidenceWalker, Gathered, group_edges, grow_tree, list_clues
 from .engine.evidence_kernels import Runs, Tree
 from .engine.operators import num_cores
 from .engine.weighing_kernels import add_scores
-from .knowledge import Ids, KnowledgeBase, Relations
-from .proving import Path, find_paths, follow
-from .rules import Rule, RuleFilter, RuleSet, measure
+from .knowledge import Body, Flags, Floats, Ids, KnowledgeBase, Relations
+from .paths import Path, PathLattice, follow
+from .rules import Kind, Rule, RuleFilter, RuleSet, measure
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+#: A rule, its path, and what it adds to a score along it.
+Part = tuple[Rule, Path, float]
+
+#: In the place of a rule's number.
+PRIOR = -1
 
 #: Questions that a thread takes at a time.
 CHUNK = 64
@@ -62,6 +65,15 @@ class WeighedRules:
 
     def __len__(self) -> int:
         return sum(map(len, self.queries.values()))
+
+    @property
+    def num_of_kinds(self) -> dict[str, int]:
+        """How many rules there are of each kind, priors among them."""
+        every = self.queries.values()
+        counts = Counter[str](clue.kind for each in every for clue in each.clues)
+        counts["chain"] = sum(len(each.bodies) for each in every)
+        counts["prior"] = sum(bool(each.prior) for each in every)
+        return {kind: counts[kind] for kind in get_args(Kind) if counts[kind]}
 
     def excludes_source(self, query: int) -> bool:
         """Return whether the source is no candidate answer, as no fact of the relation is reflexive."""
@@ -115,6 +127,16 @@ class WeighedRules:
         return Rule(name, (name,), confidence=0.0, weight=weight, kind="prior")
 
 
+def as_candidate(rule: Rule, relations: Relations) -> Body | Clue:
+    """Return what a rule looks for, as it is weighed: a chain's body, or a clue."""
+    body = tuple(map(relations.operator_id, rule.body))
+    if rule.kind == "unary":
+        return Clue("unary", body[0], str(rule.answer))
+    if rule.kind == "anchored" or rule.kind == "mirrored":
+        return Clue(rule.kind, body[0 if rule.kind == "anchored" else 1])
+    return body
+
+
 def select_rules(
     weighed: WeighedRules, queries: list[int], wanted: RuleFilter, *, limit: int, kb: KnowledgeBase | None
 ) -> RuleSet:
@@ -137,7 +159,6 @@ class WeighedEvidence:
         self.weighed, self.kb, self.operators = weighed, kb, operators
         self._spare: list[EvidenceWalker] = []
         self._kept: dict[int, tuple[Tree, Clues, Floats]] = {}
-        self._degrees: dict[tuple[int, int], int] = {}
 
     @cached_property
     def _runs(self) -> Runs:
@@ -149,6 +170,13 @@ class WeighedEvidence:
 
     def scores(self, sources: Ids, queries: Ids) -> Scores:
         """Return a row of scores for each question, walked on all cores."""
+        return self._in_chunks(self._score, sources, queries)
+
+    def reached(self, sources: Ids, queries: Ids) -> Scores:
+        """Return the scores of answers that rules speak for; a prior says the same of every source."""
+        return self._in_chunks(self._reach, sources, queries)
+
+    def _in_chunks(self, score: Callable[[Ids, int], Scores], sources: Ids, queries: Ids) -> Scores:
         order = np.argsort(queries, kind="stable")
         bounds = np.flatnonzero(np.diff(queries[order], prepend=-1))
         chunks = [
@@ -157,9 +185,9 @@ class WeighedEvidence:
             for start in range(0, len(group), CHUNK)
         ]
         if len(chunks) == 1:
-            return self._score(sources[order], int(queries[0]))[np.argsort(order)]
+            return score(sources[order], int(queries[0]))[np.argsort(order)]
         with ThreadPoolExecutor(num_cores()) as pool:
-            parts = list(pool.map(lambda rows: self._score(sources[rows], int(queries[rows[0]])), chunks))
+            parts = list(pool.map(lambda rows: score(sources[rows], int(queries[rows[0]])), chunks))
         return Scores.stacked(parts)[np.argsort(order)]
 
     def _score(self, sources: Ids, query: int) -> Scores:
@@ -170,6 +198,22 @@ class WeighedEvidence:
         if self.weighed.excludes_source(query):
             rows[np.arange(len(sources)), sources] = -np.inf
         return Scores.of_dense(rows)
+
+    def _reach(self, sources: Ids, query: int) -> Scores:
+        """Return the scores of those alone of whom rules speak, and well, so not of all who have a prior."""
+        priors, excludes = self._plan(query)[2], self.weighed.excludes_source(query)
+        row, found_by = priors.copy(), []
+        for start, found in self._gather(query, sources):
+            weights = self.weighed.queries[query].weights
+            for source, first, end in zip(sources[start:], found.starts, found.ends, strict=False):
+                add_scores(found.entries, first, end, weights, row)
+                own = slice(*found.entries.bounds[[first, end]])
+                touched = np.unique(found.entries.entities[own]).astype(np.int64)
+                scores = row[touched]
+                row[touched] = priors[touched]
+                kept = (scores > priors[touched]) & ~(excludes & (touched == source))
+                found_by.append((touched[kept], scores[kept]))
+        return Scores.listed(len(priors), found_by or [(sources[:0], priors[:0])] * len(sources))
 
     def _gather(self, query: int, sources: Ids) -> Iterator[tuple[int, Gathered]]:
         """Yield the evidence of sources, as many at a time as there is room for, and which comes first."""
@@ -200,7 +244,7 @@ class WeighedEvidence:
             self._kept[query] = grow_tree(bodies), clues, priors
         return self._kept[query]
 
-    def parts(self, source: int, query: int, answer: int) -> Iterator[tuple[Rule, Path, float]]:
+    def parts(self, source: int, query: int, answer: int) -> Iterator[Part]:
         """Yield what each rule adds along each path, the largest first, those against the answer among them.
 
         A rule's part is divided among its paths as the walk is. The prior's path is one fact of the answer.
@@ -208,58 +252,63 @@ class WeighedEvidence:
         if source == answer and self.weighed.excludes_source(query):
             return
         order = count()  # breaks ties without comparing rules
-        heap: list[tuple[float, int, Rule, Path | None, float]] = []
-        for rule, amount in self._amounts(source, query, answer):
-            heapq.heappush(heap, (-abs(amount), next(order), rule, None, amount))
+        heap: list[tuple[float, int, Part | None, Iterator[Part]]] = []
+        for number, amount in self._amounts(source, query, answer):
+            paths = self._paths(number, query, (source, answer), amount)
+            heapq.heappush(heap, (-abs(amount), next(order), None, paths))
         while heap:
-            _, _, rule, path, amount = heapq.heappop(heap)
-            if path is not None:
-                yield rule, path, amount
-                continue
-            for path, share in self._shares(rule, source, query, answer):
-                heapq.heappush(heap, (-abs(amount * share), next(order), rule, path, amount * share))
+            _, _, part, paths = heapq.heappop(heap)
+            if part is not None:
+                yield part
+            if (following := next(paths, None)) is not None:
+                heapq.heappush(heap, (-abs(following[-1]), next(order), following, paths))
 
-    def _amounts(self, source: int, query: int, answer: int) -> Iterator[tuple[Rule, float]]:
-        """Yield what each rule says of one answer, and the prior."""
+    def _amounts(self, source: int, query: int, answer: int) -> Iterator[tuple[int, float]]:
+        """Yield what each rule, by its number, says of one answer; -1 is the prior."""
         priors = self._plan(query)[2]
         weighed = self.weighed.queries.get(query)
         if weighed is None:
             return
         if priors[answer]:
-            yield self.weighed.prior_rule(query, weighed.prior), float(priors[answer])
+            yield PRIOR, float(priors[answer])
         for _, found in self._gather(query, np.array([source])):
             entities, *told = found.told(0)
             rules, forward, backward = (column[entities == answer] for column in told)
             evidence = np.stack([np.ones(len(rules)), forward, backward], axis=1)
             amounts = (weighed.weights[rules] * evidence).sum(axis=1)
-            for rule, amount in zip(rules.tolist(), amounts.tolist(), strict=True):
-                yield self.weighed.rule(query, weighed, rule), amount
+            yield from zip(rules.tolist(), amounts.tolist(), strict=True)
 
-    def _shares(self, rule: Rule, source: int, query: int, answer: int) -> list[tuple[Path, float]]:
-        """Return the paths of a rule to an answer, each with its share of all walks that arrive."""
-        if rule.kind == "prior":
-            inverse = self.weighed.relations.inverse(query)
-            return [((int(follow(self.operators, np.array([answer]), inverse)[0]), answer), 1.0)]
-        body = tuple(map(self.weighed.relations.operator_id, rule.body))
+    def _paths(self, number: int, query: int, ends: tuple[int, int], amount: float) -> Iterator[Part]:
+        """Yield a rule's paths with what each adds, the largest first: its share of all walks that arrive."""
+        weighed, (source, answer) = self.weighed.queries[query], ends
+        if number == PRIOR:
+            giver = self._neighbour(answer, self.weighed.relations.inverse(query))
+            yield self.weighed.prior_rule(query, weighed.prior), (giver, answer), amount
+            return
+        rule = self.weighed.rule(query, weighed, number)
         if rule.kind == "unary":
-            return [((source, int(follow(self.operators, np.array([source]), body[0])[0])), 1.0)]
-        paths = list(filter(rule.admits, find_paths(self.operators, body, source, answer)))
-        walks = np.array([self._likeliness(rule, body, path) for path in paths])
-        return list(zip(paths, (walks / walks.sum()).tolist(), strict=True))
+            has = self._neighbour(source, self.weighed.relations.operator_id(rule.body[0]))
+            yield rule, (source, has), amount
+            return
+        lattice = self._lattice(rule, ends)
+        total = lattice.total
+        for path, worth in lattice.paths():
+            yield rule, path, amount * worth / total
 
-    def _likeliness(self, rule: Rule, body: Body, path: Path) -> float:
-        """Return what a path counts for beside its rule's others: the less, the more have its D."""
-        if rule.kind == "chain":
-            return self._probability(body, path)
-        place = 1 if rule.kind == "anchored" else 2
-        return 1 / (self._degree(path[place], body[place]) - 1 + SMOOTHING)
+    def _neighbour(self, entity: int, k: int) -> int:
+        return int(follow(self.operators, np.array([entity]), k)[0])
 
-    def _probability(self, body: Body, path: Path) -> float:
-        """Return how likely a random walk along a body takes a path."""
-        return 1 / prod(self._degree(entity, k) for entity, k in zip(path, body, strict=False))
+    def _lattice(self, rule: Rule, ends: tuple[int, int]) -> PathLattice:
+        """Return the paths of a rule, each worth how likely a walk takes it; a clue's how few have its D."""
+        body = tuple(map(self.weighed.relations.operator_id, rule.body))
+        shared = {"anchored": 1, "mirrored": 2}.get(rule.kind)
 
-    def _degree(self, entity: int, k: int) -> int:
-        """Return how many edges of one operator leave an entity; kept, as paths share entities."""
-        if (entity, k) not in self._degrees:
-            self._degrees[entity, k] = len(follow(self.operators, np.array([entity]), k))
-        return self._degrees[entity, k]
+        def worth(place: int, entities: Ids) -> Floats:
+            if shared not in (None, place):
+                return np.ones(len(entities))
+            begin, end = self.operators.spans(entities, body[place])
+            return 1 / (end - begin if shared is None else end - begin - 1 + SMOOTHING)
+
+        # Of any two places that differ one is an end, so that who may not stand at the other is known.
+        barred = {(j, ends[0]) if i == 0 else (i, ends[1]) for i, j in rule.unequal}
+        return PathLattice(self.operators, body, ends, barred, worth)

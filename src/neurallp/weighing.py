@@ -10,25 +10,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from time import monotonic
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .engine import Operators
-from .engine.evidence import Body, Clue, EvidenceWalker, group_edges, grow_tree, list_clues
+from .engine.evidence import Clue, ClueKind, EvidenceWalker, group_edges, grow_tree, list_clues
 from .engine.operators import num_cores
 from .engine.weighing_kernels import Lessons, Sheet, Terms, batch_gradient, count_right, rank_settings
 from .errors import ConfigError, DataError, require_choice, require_positive
-from .hiding import Aside, Flags, Hiding, Veil
-from .knowledge import Ids, KnownAnswers, Questions, Split, ask_both_ways
+from .hiding import Aside, Hiding, Veil
+from .knowledge import Body, Flags, Floats, Ids, KnownAnswers, Questions, Split, ask_both_ways
 from .mining import Miner, find_unary
 from .rules import Kind
 from .weighed import WeighedQuery, WeighedRules, log_frequencies
-
-Floats = NDArray[np.float64]
 
 #: Validation questions of a query from which on it chooses its own penalty.
 ENOUGH_TO_CHOOSE = 20
@@ -80,7 +77,8 @@ class WeighingConfig:
         return not {*self.kinds} <= {"chain", "prior"}
 
 
-Candidates = Mapping[int, Sequence[Body]]
+#: What is given to be weighed for each query: bodies of chains, and clues.
+Candidates = Mapping[int, Sequence[Body | Clue]]
 
 
 class Weighing:
@@ -113,6 +111,19 @@ class Weighing:
     def queries(self) -> list[int]:
         """The queries that have facts, those with most first: they take longest."""
         return sorted(self.questions, key=lambda query: -len(self.questions[query]))
+
+    def given_bodies(self, query: int) -> list[Body]:
+        """Return the chains that are given for a query."""
+        return [each for each in self.given.get(query, ()) if not isinstance(each, Clue)]
+
+    def given_clues(self, query: int, kind: Kind) -> list[Clue]:
+        """Return the clues of one kind that are given for a query."""
+        return [each for each in self.given.get(query, ()) if isinstance(each, Clue) and each.kind == kind]
+
+    @cached_property
+    def given_kinds(self) -> set[str]:
+        """The kinds of clues that are given: no more of them are looked for."""
+        return {each.kind for given in self.given.values() for each in given if isinstance(each, Clue)}
 
     def run(self, on_done: Callable[[int], None] = lambda num: None) -> WeighedRules:
         """Return the weighed rules; `on_done` is told how many facts each query has that is done."""
@@ -184,8 +195,8 @@ class Bench:
     def __init__(self, weighing: Weighing) -> None:
         self.weighing, self.config = weighing, weighing.config
         operators = weighing.operators
-        given = max((len(body) for bodies in weighing.given.values() for body in bodies), default=1)
-        length = max(*self.config.lengths, given)
+        given = (body for query in weighing.given for body in weighing.given_bodies(query))
+        length = max(*self.config.lengths, *map(len, given), 1)
         self.walker = EvidenceWalker(weighing.runs, operators.num_operators, length)
         self.miners = [
             Miner(weighing.runs, operators.num_operators, length) for length in self.config.lengths
@@ -195,10 +206,15 @@ class Bench:
     def candidates(self, query: int) -> list[tuple[list[Body], list[Clue]]]:
         """Return the rules to be weighed for a query, of all kinds that are wanted, for each length."""
         kinds = self.config.kinds
-        clues = self._unary(query) if "unary" in kinds else []
-        shared: tuple[Literal["anchored", "mirrored"], ...] = "anchored", "mirrored"
-        clues += [clue for kind in shared if kind in kinds for clue in self._shared(query, kind)]
+        wanted = [kind for kind in get_args(ClueKind) if kind in kinds]
+        clues = [clue for kind in wanted for clue in self._clues(query, kind)]
         return [(self._bodies(query, miner) if "chain" in kinds else [], clues) for miner in self.miners]
+
+    def _clues(self, query: int, kind: ClueKind) -> list[Clue]:
+        """Return the clues of one kind that are given, or where there are none at all those found."""
+        if kind in self.weighing.given_kinds:
+            return self.weighing.given_clues(query, kind)
+        return self._unary(query) if kind == "unary" else self._shared(query, kind)
 
     def _bodies(self, query: int, miner: Miner) -> list[Body]:
         """Return the bodies given for a query and those found between its pairs, without repetition."""
@@ -206,7 +222,7 @@ class Bench:
         ways, deadline = self.weighing.veil.ways, self.weighing.deadline
         limit = -(-self.config.num_candidates // len(ways))
         mined = [body for whole in ways for body in miner.mine(pairs, whole, limit, deadline)]
-        given = self.weighing.given.get(query, ())
+        given = self.weighing.given_bodies(query)
         found = dict.fromkeys([*given, *mined[: self.config.num_candidates]])
         return [body for body in found if body and body != (query,)]
 
@@ -376,7 +392,7 @@ class Fit:
     def judged(self) -> "Fitted":
         """Return the weights with how well they rank validation."""
         weighing, weights = self.bench.weighing, self._terms(self.values)
-        ranks = [np.zeros((0, len(weights.prior)))]
+        ranks: list[Floats] = [np.zeros((0, len(weights.prior)))]
         if self.query in weighing.valid:
             asked = self._lessons(weighing.valid[self.query], weighing.true)
             ranks += [self._rank(lessons) for lessons in asked]

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .engine.evidence import Body, Clue
+from .engine.evidence import Clue
 from .engine.evidence_blocks import Block, BlockWalker, Layout
 from .errors import ConfigError
 from .hiding import Aside
-from .knowledge import Ids, Questions
-from .weighing import Bench, Fit, Fitted, Floats, Weighing
+from .knowledge import Body, Floats, Ids, Questions
+from .weighing import Bench, Fit, Fitted, Weighing
 
 #: Questions that are counted or ranked at a time.
 AT_ONCE = 64

@@ -21,9 +21,9 @@ from torch import Tensor
 from ..attention import Attention
 from ..engine import Engine, Walks, make_engine
 from ..evaluation import evaluate
-from ..knowledge import Ids, KnownAnswers, Questions, Split, ask_both_ways
+from ..knowledge import Body, Ids, KnownAnswers, Questions, Split, ask_both_ways
 from ..reasoning import Reasoner
-from ..rules import Body, Rule, RuleSet
+from ..rules import Rule, RuleSet
 from ..training import Lesson, TrainingConfig, one_torch_thread
 
 NUM_FITTING_STEPS = 150

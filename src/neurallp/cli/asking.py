@@ -9,10 +9,11 @@ from rich.markup import escape
 
 from .arguments import Data, Json, Source, load_known
 from .completing import complete_entity, complete_relation
-from .printing import answers_table, console, log, print_json
+from .printing import answers_table, console, print_json, watched
 
 if TYPE_CHECKING:
-    from ..reasoning import Predictions, Reasoner
+    from ..answers import Predictions
+    from ..reasoning import Reasoner
 
 Relation = Annotated[str, typer.Option(autocompletion=complete_relation, help="The relation asked.")]
 Head = Annotated[
@@ -106,7 +107,8 @@ def predict(
 ) -> None:
     """Answer every question about DATA, into a file.
 
-    Every entity is the source of a question for every relation; the answers are those not in DATA.
+    Every entity is the source of a question for every relation; the answers are those not in DATA, and of
+    weighed rules those that some rule beside the prior speaks for.
     """
     from ..formats.predictions import find_writer, write_predictions
 
@@ -124,13 +126,10 @@ def predict(
 
 def _watch(batches: "Iterable[Predictions]", total: int, quiet: bool) -> "Iterator[Predictions]":
     """Yield the batches under a progress bar, which shows only on a terminal."""
-    from rich.progress import Progress
-
-    with Progress(console=log, disable=quiet or not log.is_terminal, transient=True) as progress:
-        task = progress.add_task("Asking", total=total)
+    with watched("Asking", total, quiet) as advance:
         for batch in batches:
             yield batch
-            progress.advance(task, batch.num_questions)
+            advance(batch.num_questions)
 
 
 def _reasoner(model: Path, data: Path) -> "Reasoner":

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from .arguments import Data, Json, Model, load_split
-from .printing import console, log, print_json, reliability_table
+from .printing import console, print_json, reliability_table, watched
 
 if TYPE_CHECKING:
     from ..calibration import Sample
@@ -58,8 +58,5 @@ def sample_watched(
     program: "Answering", split: "Split", parts: "Sequence[Part]", quiet: bool
 ) -> "dict[str, Sample]":
     """Return the answers shown to the questions of parts, asked under a progress bar."""
-    from rich.progress import Progress
-
-    with Progress(console=log, disable=quiet or not log.is_terminal, transient=True) as progress:
-        task = progress.add_task("Asking", total=2 * sum(len(getattr(split, part)) for part in parts))
-        return {part: program.sample(split, part, lambda num: progress.advance(task, num)) for part in parts}
+    with watched("Asking", 2 * sum(len(getattr(split, part)) for part in parts), quiet) as advance:
+        return {part: program.sample(split, part, advance) for part in parts}

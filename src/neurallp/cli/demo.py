@@ -11,9 +11,9 @@ from .arguments import Json
 from .printing import console, marked_rules_table, measures_table, print_json
 
 if TYPE_CHECKING:
+    from ..answers import Proof
     from ..knowledge import KnowledgeBase, Split
     from ..program import Program
-    from ..reasoning import Proof
     from ..rules import Rule, RuleSet
 
 SHOWN = ("uncle", "grandmother", "sister", "husband", "nephew")
@@ -62,7 +62,7 @@ def _show_family(people: int, seed: int, as_json: bool) -> None:
 
 
 def _learn(split: "Split", seed: int, quiet: bool) -> "Program":
-    from ..program import configure, finish, prepare
+    from ..learning import configure, finish, prepare
     from .learning import watch
 
     # Longer steps than usual, and fewer: a visitor should not have to wait.

@@ -160,7 +160,7 @@ def _require_format(form: str, known: Iterable[str]) -> None:
 
 
 def _saved_or_recovered(model: Path, limit: int | None, min_confidence: float) -> "RuleSet":
-    """Return the rules saved with a model, which are counted, or as many as are asked for."""
+    """Return the rules saved with a model, or as many as are asked for."""
     from ..formats.folders import RULES
     from ..formats.rules import read_rules
     from ..program import load_model

@@ -1,13 +1,18 @@
 """`rules` and `evaluate`: what a model says, and how right it is."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .arguments import Data, Engine, EngineName, Json, Model, PartName, Source, load_known, load_split
 from .completing import complete_relation
-from .printing import console, measures_table, print_json, relations_table, rules_table
+from .printing import console, log, measures_table, print_json, relations_table, rules_table, watched
+
+if TYPE_CHECKING:
+    from ..knowledge import Split
+    from ..program import Answering, Part
 
 
 def rules(
@@ -44,15 +49,17 @@ def rules(
     from ..program import load_model
 
     kb = None if data is None else load_known(data)
-    found = load_model(model).rules(
-        query,
-        limit=limit,
-        min_confidence=min_confidence,
-        max_length=max_length,
-        allow=allow,
-        deny=deny or (),
-        kb=kb,
-    )
+    program = load_model(model)
+    with log.status("Counting what the rules say" if kb else "Reading the rules"):
+        found = program.rules(
+            query,
+            limit=limit,
+            min_confidence=min_confidence,
+            max_length=max_length,
+            allow=allow,
+            deny=deny or (),
+            kb=kb,
+        )
     if as_json:
         print_json([rule.as_dict() for rule in found])
     elif found:
@@ -80,13 +87,29 @@ def evaluate(
 
     program = load_program(model)
     parts = load_split(data, program.seed)
-    result = program.evaluate(parts, split.value, engine=engine.value)
+    result = judge_watched(program, parts, [split.value], engine.value, as_json)[split.value]
     relations = program.evaluate_per_relation(parts, split.value, engine=engine.value) if per_relation else {}
     if as_json:
         by_relation = {name: found.as_dict() for name, found in relations.items()}
-        print_json(result.as_dict() | ({"relations": by_relation} if per_relation else {}))
+        print_json(result | ({"relations": by_relation} if per_relation else {}))
         return
-    console.print(measures_table({split.value: result.as_dict()}))
+    console.print(measures_table({split.value: result}))
     if per_relation:
         console.print()
         console.print(relations_table(relations))
+
+
+def judge_watched(
+    program: "Answering", split: "Split", parts: "Sequence[Part]", engine: str, quiet: bool
+) -> dict[str, dict[str, Any]]:
+    """Return the measures of parts, ranked under a progress bar."""
+    with watched("Ranking", 2 * sum(len(getattr(split, part)) for part in parts), quiet) as advance:
+        return {
+            part: program.evaluate(split, part, engine=engine, on_done=advance).as_dict() for part in parts
+        }
+
+
+def kept_back(split: "Split") -> "list[Part]":
+    """Return the parts that are there to be ranked."""
+    parts: tuple[Part, ...] = "valid", "test"
+    return [part for part in parts if len(getattr(split, part))]

@@ -8,6 +8,7 @@ import typer
 from rich.markup import escape
 
 from .arguments import Data, Device, Engine, EngineName, Json, Preset, Resume, choose_device, load_split
+from .inspecting import judge_watched, kept_back
 from .printing import console, log, measures_table, print_json, say
 from .weighing import Kinds, parse_kinds, weigh_watched
 
@@ -135,10 +136,8 @@ def learn(
     program = _learn(training, out, resume, as_json)
     if preset is not Preset.paper if weigh is None else weigh:
         _weigh(program, split, weighing, choose_device(device), as_json)
-    with log.status("Ranking the answers kept back"):
-        metrics = _judge(program, split, engine.value)
-    with log.status("Counting what the rules say"):
-        program.save(out, metrics)
+    metrics = judge_watched(program, split, kept_back(split), engine.value, as_json)
+    program.save(out, metrics)
     _report(program, out, metrics, as_json)
 
 
@@ -147,7 +146,7 @@ def _configure(
 ) -> "tuple[ModelConfig, TrainingConfig]":
     """Return both configurations; a resumed run keeps its settings but for those given."""
     from ..formats.folders import read_settings
-    from ..program import configure
+    from ..learning import configure
 
     kept = {} if resumed is None else read_settings(resumed)
     return configure(preset, **kept | {name: value for name, value in given.items() if value is not None})
@@ -167,7 +166,7 @@ def _prepare(
 ) -> "Training":
     """Say what the run will take before it begins; a dry run ends there."""
     from ..estimation import estimate
-    from ..program import prepare
+    from ..learning import prepare
 
     training = prepare(split, *configs, engine=engine, device=device)
     expected = estimate(training)
@@ -182,7 +181,7 @@ def _prepare(
 def _learn(training: "Training", out: Path, resume: bool, quiet: bool) -> "Program":
     """Train with progress and a checkpoint after every epoch; Ctrl-C ends training with the best so far."""
     from ..formats import folders, models
-    from ..program import finish
+    from ..learning import finish
 
     folders.make_folder(out)
     if resume:
@@ -200,7 +199,7 @@ def _learn(training: "Training", out: Path, resume: bool, quiet: bool) -> "Progr
 
 def _weigh(program: "Program", split: "Split", settings: Mapping[str, Any], device: str, quiet: bool) -> None:
     """Weigh what was learned; Ctrl-C leaves the model as it is."""
-    from ..program import candidates_of, weighing_config
+    from ..learning import candidates_of, weighing_config
 
     config = weighing_config(program, **settings)
     given = candidates_of(program.model, config)
@@ -236,11 +235,6 @@ def _progress(training: "Training") -> str:
     last = training.history[-1]
     mrr = "" if last.valid_mrr is None else f", valid MRR {last.valid_mrr:.3f}"
     return f"{epoch}: loss {last.loss:.3f}{mrr}"
-
-
-def _judge(program: "Program", split: "Split", engine: str) -> dict[str, Any]:
-    parts = [part for part in ("valid", "test") if len(getattr(split, part))]
-    return {part: program.evaluate(split, part, engine=engine).as_dict() for part in parts}  # type: ignore[arg-type]
 
 
 def _report(program: "Program", out: Path, metrics: dict[str, Any], as_json: bool) -> None:

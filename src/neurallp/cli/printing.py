@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -11,10 +12,10 @@ from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from ..answers import Answer
     from ..calibration import Reliability
     from ..evaluation import Evaluation
     from ..language.judging import QuestionMeasures
-    from ..reasoning import Answer
     from ..rules import Rule
 
 # Names come from users: `:dog:` stays as it is, and nothing in a name is coloured.
@@ -26,6 +27,18 @@ def say(text: str) -> None:
     """Print a line for whoever watches, beside the output."""
     if log.is_terminal:
         log.print(escape(text), soft_wrap=True)
+
+
+@contextmanager
+def watched(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Give what is told how much more is done, and shows it as a progress bar on a terminal."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(None), TimeRemainingColumn(), TextColumn("left"))
+    shown = log.is_terminal and not quiet
+    with Progress(*columns, console=log, disable=not shown, transient=True, expand=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda num: progress.advance(task, num)
 
 
 def show_error(error: Exception) -> None:

@@ -1,8 +1,6 @@
 """`weigh`: weights for given rules, and for those found besides."""
 
-from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,13 +9,15 @@ from rich.markup import escape
 
 from ..errors import ConfigError, require_choice
 from .arguments import Data, Device, Json, choose_device, load_split
-from .printing import console, log, measures_table, print_json
+from .inspecting import judge_watched, kept_back
+from .printing import console, measures_table, print_json, watched
 
 if TYPE_CHECKING:
-    from ..engine.evidence import Body
-    from ..knowledge import Relations, Split
-    from ..program import WeighedProgram
-    from ..weighing import WeighingConfig
+    from ..knowledge import Split
+    from ..program import AnyProgram, WeighedProgram
+    from ..rules import Rule
+    from ..weighed import WeighedRules
+    from ..weighing import Candidates, WeighingConfig
 
 
 #: As rules.py has them, which help does not wait for.
@@ -82,70 +82,80 @@ def weigh(
 ) -> None:
     """Learn how much each rule of RULES counts.
 
-    RULES is a file of rules, or a model folder whose most confident rules are taken; - is for none but those
-    that --mine finds.
+    RULES is a file of rules, or a model folder: its weighed rules are taken, of all kinds that they are of
+    unless --kinds says which; where there are none, the most confident that it learned. - is for none but
+    those that --mine finds.
     """
-    from ..formats.models import has_model
+    from ..formats.models import require_no_model
+    from ..learning import rules_as_candidates
+    from ..program import load_program
     from ..weighing import WeighingConfig
 
-    if has_model(out):
-        raise ConfigError(f"{out} holds a model, which weighed rules would not fit. Give another --out.")
+    require_no_model(out)
+    program = None if str(rules) == "-" else load_program(rules)
     config = WeighingConfig(
         max_length=length,
         other_lengths=tuple(or_length or ()),
         num_candidates=mine,
         max_rules=max_rules,
-        **parse_kinds(kinds),
+        **parse_kinds(kinds) or _kinds_of(program),
         hiding=hiding.value,
         seed=seed,
     )
     split = load_split(data, seed)
-    given = _given(rules, split.relations, config)
-    if given and "chain" not in config.kinds:
-        raise ConfigError(f"The rules of {rules} are chains. Add chain to --kinds, or give - for RULES.")
+    given = rules_as_candidates(_wanted(program, config), split.relations)
     if "chain" in config.kinds and not (given or mine or config.wants_clues):
         raise ConfigError(f"{rules} has no rule for the relations of {data}. Find some with --mine.")
-    program = weigh_watched(split, config, given, choose_device(device), as_json)
-    parts = [part for part in ("valid", "test") if len(getattr(split, part))]
-    metrics = {part: program.evaluate(split, part).as_dict() for part in parts}  # type: ignore[arg-type]
-    program.save(out, metrics)
+    made = weigh_watched(split, config, given, choose_device(device), as_json)
+    metrics = judge_watched(made, split, kept_back(split), "auto", as_json)
+    made.save(out, metrics)
+    _report(made.weighed, out, metrics, as_json)
+
+
+def _report(weighed: "WeighedRules", out: Path, metrics: dict[str, Any], as_json: bool) -> None:
+    counts = weighed.num_of_kinds
     if as_json:
-        print_json({"model": str(out), "rules": len(program.weighed), **metrics})
+        print_json({"model": str(out), "rules": len(weighed), "kinds": counts, **metrics})
         return
     if metrics:
         console.print(measures_table(metrics))
-    console.print(f"{len(program.weighed):,} weighed rules in {escape(str(out))}.", soft_wrap=True)
+    kinds = ", ".join(f"{num:,} {kind}" for kind, num in counts.items())
+    console.print(f"Weighed rules in {escape(str(out))}: {kinds or 'none'}.", soft_wrap=True)
 
 
-def _given(path: Path, relations: "Relations", config: "WeighingConfig") -> "dict[int, list[Body]]":
-    """Return the bodies of a file's rules, or of a model's, as the relations number them."""
-    from ..program import Program, RuleProgram, bodies_of, candidates_of, load_program
+def _wanted(program: "AnyProgram | None", config: "WeighingConfig") -> "list[Rule]":
+    """Return the rules of a program that are of the kinds to be weighed; raise where none of them is."""
+    from ..learning import offered_rules
 
-    if str(path) == "-":
-        return {}
-    program = load_program(path)
-    if isinstance(program, Program):
-        return candidates_of(program.model, config, relations)
+    offered = [] if program is None else list(offered_rules(program, config.num_learned))
+    wanted = [rule for rule in offered if rule.kind in config.kinds]
+    if offered and not wanted:
+        there = ", ".join(dict.fromkeys(rule.kind for rule in offered))
+        raise ConfigError(f"The rules given are of kind {there}. Add it to --kinds, or give - for RULES.")
+    return wanted
+
+
+def _kinds_of(program: "AnyProgram | None") -> dict[str, Any]:
+    """Return the setting that goes with a program: the kinds that its rules are of."""
+    from ..program import Program, RuleProgram
+
     if isinstance(program, RuleProgram):
-        return bodies_of(program.rules, relations)
-    return bodies_of(program.rules(limit=len(program.weighed) + 1, min_confidence=0.0), relations)
+        return {"kinds": tuple(dict.fromkeys(["chain", "prior", *(rule.kind for rule in program.rules)]))}
+    if isinstance(program, Program):
+        return _kinds_of(program.weighed)
+    kinds = () if program is None else tuple(program.weighed.num_of_kinds)
+    return {"kinds": kinds} if kinds else {}
 
 
 def weigh_watched(
     split: "Split",
     config: "WeighingConfig",
-    given: "Mapping[int, Sequence[Body]]",
+    given: "Candidates",
     device: str,
     quiet: bool,
 ) -> "WeighedProgram":
     """Weigh under a progress bar, which shows only on a terminal."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from ..learning import weigh_rules
 
-    from ..program import weigh_rules
-
-    columns = (TextColumn("{task.description}"), BarColumn(None), TimeRemainingColumn(), TextColumn("left"))
-    with Progress(
-        *columns, console=log, disable=quiet or not log.is_terminal, transient=True, expand=True
-    ) as progress:
-        task = progress.add_task("Weighing", total=2 * len(split.known.facts))
-        return weigh_rules(split, config, given, partial(progress.advance, task), device)
+    with watched("Weighing", 2 * len(split.known.facts), quiet) as advance:
+        return weigh_rules(split, config, given, advance, device)

@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 from numba import njit
 
-from ..knowledge import Ids
+from ..knowledge import Flags, Ids
 from .evidence_kernels import (
     Entries,
-    Flags,
     Runs,
     Scratch,
     Small,

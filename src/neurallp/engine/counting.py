@@ -9,26 +9,52 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
-from ..knowledge import Ids
+from ..knowledge import Flags, Ids
 from .operators import Operators
 from .walks import Scores
 
 Places = Collection[tuple[int, int]]
 
+#: Entities looked at together, which bounds memory.
+ENTITIES_AT_ONCE = 4096
+
 
 def count_predictions(operators: Operators, body: Ids, target: int, unequal: Places) -> tuple[int, int]:
     """Return how many distinct pairs `body` leads to, and how many of them `target` links too."""
-    from .counting_kernel import count_pairs
-
     if _concerns_more_than_ends(unequal, len(body)):
         predicted = _keys(list_pairs(operators, body.tolist(), unequal), operators)
         linked = _keys(list_pairs(operators, [target], ()), operators)
         return len(predicted), int(np.isin(predicted, linked, assume_unique=True).sum())
-    distinct_ends = bool(unequal)
+    return _count(operators, body, target, bool(unequal))
+
+
+def predicts_anything(operators: Operators, body: Ids, *, distinct_ends: bool) -> bool:
+    """Return whether `body` leads to any pair; the first to be found will do."""
+    return _count(operators, body, 0, distinct_ends, most=1)[0] > 0
+
+
+def find_successors(operators: Operators) -> Flags:
+    """Return which operators can be followed by which: [k, l] where k leads to an entity that l leaves."""
+    num = operators.num_operators
+    found = np.zeros((num, num), dtype=np.bool_)
+    for first in range(0, operators.num_entities, ENTITIES_AT_ONCE):
+        offsets = operators.offsets[first : first + ENTITIES_AT_ONCE + 1]
+        edges = slice(offsets[0], offsets[-1])
+        leaving = np.zeros((len(offsets) - 1, num), dtype=np.float32)
+        leaving[operators.sources[edges] - first, operators.operators[edges]] = 1
+        arriving = np.roll(leaving, operators.num_relations, axis=1)  # by the inverse of what leaves
+        found |= arriving.T @ leaving > 0
+    return found
+
+
+def _count(
+    operators: Operators, body: Ids, target: int, distinct_ends: bool, most: int = np.iinfo(np.int64).max
+) -> tuple[int, int]:
+    from .counting_kernel import count_pairs
+
+    graph = operators.offsets, operators.operators, operators.targets
     seen = np.full((2, operators.num_entities), -1, dtype=np.int64)
-    predictions, support = count_pairs(
-        operators.offsets, operators.operators, operators.targets, body, target, distinct_ends, seen
-    )
+    predictions, support = count_pairs(*graph, body, target, distinct_ends, seen, most)
     return int(predictions), int(support)
 
 

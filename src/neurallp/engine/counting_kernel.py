@@ -2,11 +2,8 @@
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from ..knowledge import Ids
-
-Flags = NDArray[np.bool_]
+from ..knowledge import Flags, Ids
 
 
 @njit(nogil=True, cache=True)
@@ -37,9 +34,16 @@ def follow(
 
 @njit(nogil=True, cache=True)
 def count_pairs(
-    offsets: Ids, operators: Ids, targets: Ids, body: Ids, goal: int, distinct_ends: bool, seen: Ids
+    offsets: Ids,
+    operators: Ids,
+    targets: Ids,
+    body: Ids,
+    goal: int,
+    distinct_ends: bool,
+    seen: Ids,
+    most: int,
 ) -> tuple[int, int]:
-    """Return (pairs the body predicts, those among them that `goal` links)."""
+    """Return (pairs the body predicts, those among them that `goal` links); stop once there are `most`."""
     predictions = support = 0
     for source in range(len(offsets) - 1):
         ends = [source]
@@ -52,6 +56,8 @@ def count_pairs(
             if not (distinct_ends and answer == source):
                 predictions += 1
                 support += seen[1, answer] == source
+        if predictions >= most:
+            break
     return predictions, support
 
 

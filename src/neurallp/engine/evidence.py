@@ -9,12 +9,11 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from ..knowledge import Ids, Vocabulary
+from ..knowledge import Body, Flags, Ids, Vocabulary
 from .clue_kernels import Clues, gather
-from .evidence_kernels import Entries, Evidence, Flags, Runs, Scratch, Small, Tree, Unsigned
+from .evidence_kernels import Entries, Evidence, Runs, Scratch, Small, Tree, Unsigned
 from .operators import Operators
 
-Body = tuple[int, ...]
 ClueKind = Literal["unary", "anchored", "mirrored"]
 
 #: Entries held at first, 12 bytes each; one question that needs more makes room for itself.

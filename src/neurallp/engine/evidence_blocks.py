@@ -10,9 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..knowledge import Ids
-from .evidence import Body
-from .evidence_kernels import Flags, Tree
+from ..knowledge import Body, Flags, Ids
+from .evidence_kernels import Tree
 from .operators import Operators
 
 #: Rows that one thread adds up; longer sums are made of shorter ones, so that none holds up the rest.

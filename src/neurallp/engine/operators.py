@@ -46,10 +46,23 @@ class Operators:
     def num_edges(self) -> int:
         return len(self.sources)
 
+    def inverse(self, k: int) -> int:
+        """Return the operator that leads back where `k` leads on."""
+        return (k + self.num_relations) % self.num_operators
+
     @cached_property
     def offsets(self) -> Ids:
         """Where each entity's edges begin; (entity + 1,)."""
         return np.searchsorted(self.sources, np.arange(self.num_entities + 1))
+
+    @cached_property
+    def _runs(self) -> Ids:
+        return self.sources * self.num_operators + self.operators
+
+    def spans(self, entities: Ids, k: int) -> tuple[Ids, Ids]:
+        """Return where each entity's edges of one operator begin, and where they end."""
+        wanted = entities * self.num_operators + k
+        return np.searchsorted(self._runs, wanted), np.searchsorted(self._runs, wanted, side="right")
 
     @cached_property
     def _keys(self) -> Ids:

@@ -77,6 +77,13 @@ class Scores:
         return cls(num_entities, offsets, np.zeros(0, dtype=np.int64), np.zeros(0))
 
     @classmethod
+    def listed(cls, num_entities: int, rows: "Sequence[tuple[Ids, NDArray[np.floating]]]") -> "Scores":
+        """Return scores from the entities, ascending, and values of each row."""
+        lengths = [len(entities) for entities, _ in rows]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        return cls(num_entities, offsets, *(np.concatenate(each) for each in zip(*rows, strict=True)))
+
+    @classmethod
     def stacked(cls, parts: "Sequence[Scores]") -> "Scores":
         """Return the rows of all parts, one part below the other."""
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])

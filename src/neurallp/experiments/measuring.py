@@ -15,8 +15,9 @@ from ..errors import ConfigError, DataError, DataWarning
 from ..evaluation import Evaluation, Scorer, evaluate
 from ..formats.triples import load
 from ..knowledge import Ids, KnowledgeBase, KnownAnswers, Questions, Split, ask_both_ways
+from ..learning import configure, finish, prepare, weigh_rules
 from ..model import ModelScorer
-from ..program import Program, configure, finish, prepare, weigh_rules
+from ..program import Program
 from ..reasoning import Reasoner
 from ..training import Epoch
 from ..weighed import WeighedRules

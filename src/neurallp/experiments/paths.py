@@ -16,8 +16,8 @@ from ..attention import Attention
 from ..engine import Operators, Scores, make_engine
 from ..evaluation import Evaluation, Scorer, per_relation, rank_questions
 from ..knowledge import Ids, KnownAnswers, Split, ask_both_ways
+from ..learning import configure, finish, prepare
 from ..model import ModelScorer, NeuralLP
-from ..program import configure, finish, prepare
 
 SETTINGS: dict[str, Any] = {"num_epochs": 20, "patience": 20, "learning_rate": 0.005, "hiding": "train"}
 

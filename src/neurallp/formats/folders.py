@@ -1,5 +1,6 @@
 """What the folders of all models have in common: files written together, tensors, JSON, and checkpoints."""
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -59,9 +60,31 @@ def write_together(folder: AnyPath, contents: Mapping[str, str | bytes]) -> None
     with ExitStack() as stack:
         for name, content in contents.items():
             file = stack.enter_context(replacing(Path(folder) / name))
-            file.write(content.encode() if isinstance(content, str) else content)
+            file.write(_encode(content))
             file.flush()
             os.fsync(file.fileno())
+
+
+def _encode(content: str | bytes) -> bytes:
+    return content.encode() if isinstance(content, str) else content
+
+
+def checksums(contents: Mapping[str, str | bytes]) -> dict[str, str]:
+    """Return the SHA-256 of each file: what a file says of those that it belongs to."""
+    return {name: _checksum(_encode(content)) for name, content in contents.items()}
+
+
+def _checksum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def require_together(path: Path, record: Mapping[str, Any]) -> None:
+    """Raise where a file that `path` belongs to is of another save; folders of old do not tell."""
+    for name, expected in record.get("checksums", {}).items():
+        if _checksum(_read(path.with_name(name))) != expected:
+            raise ModelError(
+                f"{path} and {name} beside it are of two saves: the last was cut short. Learn or weigh again."
+            )
 
 
 def damaged(path: Path, why: object) -> ModelError:
@@ -89,11 +112,18 @@ def to_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
+def _read(path: Path) -> bytes:
+    try:
+        return read_bytes(path)
+    except DataError as error:
+        raise damaged(path, error) from error
+
+
 def read_json(path: Path, kind: type) -> Any:
     """Return the value of a JSON file, which must be of one kind."""
     try:
-        value = json.loads(read_bytes(path))
-    except (DataError, ValueError) as error:
+        value = json.loads(_read(path))
+    except ValueError as error:
         raise damaged(path, error) from error
     if not isinstance(value, kind):
         raise damaged(path, f"expected a {kind.__name__}, got {value!r:.40}")
@@ -120,8 +150,8 @@ def dump_tensors(tensors: Mapping[str, Tensor], metadata: dict[str, str] | None 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Return the tensors of a file."""
     try:
-        return parse_tensors(read_bytes(path))
-    except (DataError, SafetensorError) as error:
+        return parse_tensors(_read(path))
+    except SafetensorError as error:
         raise damaged(path, error) from error
 
 
@@ -137,8 +167,8 @@ def read_epochs(folder: AnyPath, kind: type[E]) -> list[E]:
     """Return the epochs a model was trained for."""
     path = Path(folder) / HISTORY
     try:
-        return _parse_epochs(read_bytes(path).decode(), kind)
-    except (DataError, ValueError, TypeError) as error:
+        return _parse_epochs(_read(path).decode(), kind)
+    except (ValueError, TypeError) as error:
         raise damaged(path, error) from error
 
 

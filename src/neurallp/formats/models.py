@@ -12,6 +12,8 @@ from ..knowledge import Relations
 from ..model import ModelConfig, NeuralLP
 from ..rules import Rule
 from ..training import Epoch, Training, TrainingConfig
+from ..weighed import WeighedRules
+from ..weighing import WeighingConfig
 from .calibrations import CALIBRATION
 from .files import AnyPath
 from .folders import (
@@ -22,6 +24,7 @@ from .folders import (
     RELATIONS,
     RULES,
     WEIGHTS,
+    checksums,
     damaged,
     dump_checkpoint,
     dump_tensors,
@@ -31,13 +34,14 @@ from .folders import (
     read_relations,
     read_tensors,
     require_folder,
+    require_together,
     require_version,
     resume_run,
     to_json,
     write_together,
 )
 from .rules import format_rules
-from .weighed_rules import drop_weighed
+from .weighed_rules import describe_weighed, drop_weighed
 
 FORMAT_VERSION = 1
 
@@ -47,6 +51,12 @@ def has_model(folder: AnyPath) -> bool:
     return any((Path(folder) / name).is_file() for name in (WEIGHTS, CONFIG))
 
 
+def require_no_model(folder: AnyPath) -> None:
+    """Raise where a folder holds a model: rules weighed by themselves would answer in its place."""
+    if has_model(folder):
+        raise ConfigError(f"{folder} holds a model, which weighed rules would not fit. Give another folder.")
+
+
 def write_model(
     folder: AnyPath,
     model: NeuralLP,
@@ -54,19 +64,19 @@ def write_model(
     history: Iterable[Epoch],
     rules: Iterable[Rule],
     metrics: Mapping[str, Any],
+    weighed: tuple[WeighedRules, WeighingConfig] | None = None,
 ) -> None:
     """Write the whole folder; when a file cannot be written, the folder stays as it was.
 
-    Weighed rules of an earlier model go.
+    Rules that were `weighed` go beside the model they come from; those of an earlier model go.
     """
-    contents: dict[str, str | bytes] = {
-        **_describe(model, training, history),
-        WEIGHTS: dump_tensors(model.state_dict()),
-        RULES: format_rules(rules),
-        METRICS: to_json(metrics),
-    }
+    described = _describe(model, training, history, model.state_dict())
+    contents = {**described, RULES: format_rules(rules), METRICS: to_json(metrics)}
+    if weighed is not None:
+        contents |= describe_weighed(*weighed, beside=described)
     write_together(folder, contents)
-    drop_weighed(folder)
+    if weighed is None:
+        drop_weighed(folder)
 
 
 def write_checkpoint(folder: AnyPath, training: Training) -> None:
@@ -76,8 +86,7 @@ def write_checkpoint(folder: AnyPath, training: Training) -> None:
     """
     contents: dict[str, str | bytes] = {
         CHECKPOINT: dump_checkpoint(training, _settings(training), _origin(training)),
-        **_describe(training.model, training.config, training.history),
-        WEIGHTS: dump_tensors(training.best_weights),
+        **_describe(training.model, training.config, training.history, training.best_weights),
     }
     write_together(folder, contents)
     drop_weighed(folder)
@@ -115,8 +124,8 @@ def read_config(folder: AnyPath) -> tuple[Relations, ModelConfig, TrainingConfig
     return read_relations(folder), model, training, bool(config.get("restricted_operators"))
 
 
-def read_model(folder: AnyPath) -> tuple[NeuralLP, TrainingConfig]:
-    """Return the model of a folder and how it was trained."""
+def read_model(folder: AnyPath) -> tuple[NeuralLP, TrainingConfig, list[Epoch]]:
+    """Return the model of a folder, how it was trained, and its epochs."""
     require_folder(folder, "neurallp learn DATA")
     relations, config, training, restricted = read_config(folder)
     size = relations.num_operators
@@ -127,19 +136,25 @@ def read_model(folder: AnyPath) -> tuple[NeuralLP, TrainingConfig]:
         model.load_state_dict(read_tensors(path))
     except RuntimeError as error:
         raise ModelError(f"{path} does not fit {CONFIG} and {RELATIONS} beside it. Learn again.") from error
-    return model, training
+    history = read_history(folder)
+    require_together(Path(folder) / CONFIG, read_json(Path(folder) / CONFIG, dict))
+    return model, training, history
 
 
-def _describe(model: NeuralLP, training: TrainingConfig, history: Iterable[Epoch]) -> dict[str, str]:
-    """Return the files that say what the weights belong to."""
+def _describe(
+    model: NeuralLP, training: TrainingConfig, history: Iterable[Epoch], weights: Mapping[str, torch.Tensor]
+) -> dict[str, str | bytes]:
+    """Return the files that loading needs; the configuration tells what the others are known by."""
+    contents: dict[str, str | bytes] = {
+        RELATIONS: to_json(list(model.relations)),
+        HISTORY: history_lines(history),
+        WEIGHTS: dump_tensors(weights),
+    }
     config = {
         "format_version": FORMAT_VERSION,
         "model": asdict(model.config),
         "training": asdict(training),
         "restricted_operators": model.controller.allowed is not None,
+        "checksums": checksums(contents),
     }
-    return {
-        CONFIG: to_json(config),
-        RELATIONS: to_json(list(model.relations)),
-        HISTORY: history_lines(history),
-    }
+    return {CONFIG: to_json(config), **contents}

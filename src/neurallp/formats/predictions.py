@@ -13,8 +13,8 @@ from typing import Any, BinaryIO, TextIO, cast
 
 import numpy as np
 
+from ..answers import Predictions
 from ..errors import ConfigError, FormatError, import_extra
-from ..reasoning import Predictions
 from .files import AnyPath, is_gzip, replacing, suffix_of
 from .text import find_unwritable, quote_field
 

@@ -4,7 +4,7 @@ One row for each rule, a clue's body being the operator it looks at. The answers
 are named beside the settings. In version 1 all rules are chains, and `prior` says whether there is one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
@@ -12,10 +12,10 @@ from typing import Any, get_args
 import numpy as np
 import torch
 
-from ..engine.evidence import Body, Clue
+from ..engine.evidence import Clue
 from ..errors import ConfigError
-from ..knowledge import Relations
-from ..rules import Kind, RuleSet
+from ..knowledge import Body, Relations
+from ..rules import Kind, Rule
 from ..weighed import WeighedQuery, WeighedRules
 from ..weighing import WeighingConfig
 from .files import AnyPath
@@ -23,11 +23,14 @@ from .folders import (
     METRICS,
     RELATIONS,
     RULES,
+    WEIGHTS,
+    checksums,
     damaged,
     dump_tensors,
     read_json,
     read_relations,
     read_tensors,
+    require_together,
     require_version,
     to_json,
     write_together,
@@ -42,8 +45,8 @@ SETTINGS = "weighing.json"
 
 
 def has_weighed(folder: AnyPath) -> bool:
-    """Return whether a folder holds weighed rules."""
-    return (Path(folder) / WEIGHED).is_file()
+    """Return whether a folder holds weighed rules, be it some that have lost a file."""
+    return any((Path(folder) / name).is_file() for name in (WEIGHED, SETTINGS))
 
 
 def _dump(weighed: WeighedRules) -> bytes:
@@ -90,9 +93,11 @@ def read_weighed(folder: AnyPath) -> tuple[WeighedRules, WeighingConfig]:
     require_version(folder, settings, 1, FORMAT_VERSION)
     try:
         config = _config(settings["weighing"])
-        return _unpack(arrays, read_relations(folder), settings.get("answers", ())), config
+        weighed = _unpack(arrays, read_relations(folder), settings.get("answers", ()))
     except (KeyError, IndexError, ValueError, TypeError, ConfigError) as error:
         raise damaged(path, error) from error
+    require_together(Path(folder) / SETTINGS, settings)
+    return weighed, config
 
 
 def _config(settings: Mapping[str, Any]) -> WeighingConfig:
@@ -131,7 +136,11 @@ def _unpack_query(arrays: Mapping[str, Any], query: int, answers: Sequence[str])
 
 
 def write_weighed(
-    folder: AnyPath, weighed: WeighedRules, config: WeighingConfig, rules: RuleSet, metrics: Mapping[str, Any]
+    folder: AnyPath,
+    weighed: WeighedRules,
+    config: WeighingConfig,
+    rules: Iterable[Rule],
+    metrics: Mapping[str, Any],
 ) -> None:
     """Write a folder that holds weighed rules and no model beside them."""
     contents: dict[str, str | bytes] = {
@@ -139,12 +148,7 @@ def write_weighed(
         RULES: format_rules(rules),
         METRICS: to_json(metrics),
     }
-    write_together(folder, contents | _describe(weighed, config))
-
-
-def add_weighed(folder: AnyPath, weighed: WeighedRules, config: WeighingConfig) -> None:
-    """Put weighed rules beside the model they come from."""
-    write_together(folder, _describe(weighed, config))
+    write_together(folder, contents | describe_weighed(weighed, config, contents))
 
 
 def drop_weighed(folder: AnyPath) -> None:
@@ -153,7 +157,16 @@ def drop_weighed(folder: AnyPath) -> None:
         (Path(folder) / name).unlink(missing_ok=True)
 
 
-def _describe(weighed: WeighedRules, config: WeighingConfig) -> dict[str, str | bytes]:
-    answers = list(_answers(weighed))
-    settings = {"format_version": FORMAT_VERSION, "weighing": asdict(config), "answers": answers}
-    return {SETTINGS: to_json(settings), WEIGHED: _dump(weighed)}
+def describe_weighed(
+    weighed: WeighedRules, config: WeighingConfig, beside: Mapping[str, str | bytes]
+) -> dict[str, str | bytes]:
+    """Return the files of weighed rules; the settings tell what the model `beside` them is known by."""
+    rows = {WEIGHED: _dump(weighed)}
+    shared = {name: beside[name] for name in (RELATIONS, WEIGHTS) if name in beside}
+    settings = {
+        "format_version": FORMAT_VERSION,
+        "weighing": asdict(config),
+        "answers": list(_answers(weighed)),
+        "checksums": checksums(rows | shared),
+    }
+    return {SETTINGS: to_json(settings), **rows}

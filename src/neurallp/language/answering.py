@@ -10,9 +10,9 @@ import torch
 
 from ..engine import Engine, Operators, make_engine
 from ..errors import QuestionError, require_positive
-from ..knowledge import INVERSE_MARK, Ids, KnowledgeBase
-from ..proving import edges_out_of
-from ..rules import Body, Floats, Rule, atom
+from ..knowledge import INVERSE_MARK, Body, Floats, Ids, KnowledgeBase
+from ..paths import edges_out_of
+from ..rules import Rule, atom
 from ..training import one_torch_thread
 from .model import Phrase, QuestionModel
 from .questions import Reader, Reading

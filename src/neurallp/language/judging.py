@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engine import Engine
+from ..knowledge import Floats
 from ..training import one_torch_thread
 from .model import QuestionModel
 from .questions import Lessons
-
-Floats = NDArray[np.float64]
 
 #: Questions scored at a time: bounds memory to this many rows of scores.
 QUESTIONS_AT_ONCE = 256
