@@ -354,6 +354,7 @@ def test_a_rule_s_share_of_right_answers_counts_all_that_are_known():
 
 def test_scores_are_added_to_what_a_row_holds():
     lesson = Lesson(1, barred=False)
-    row = lesson.prior_weights[0] * lesson.priors
-    add_scores(lesson.entries, lesson.starts[1], lesson.ends[1], lesson.weights[:, :, 0].copy(), row)
-    np.testing.assert_allclose(row, lesson.scores(1, 0, lesson.priors), rtol=1e-12)
+    rows = lesson.prior_weights[:, None] * lesson.priors
+    add_scores(lesson.entries, lesson.starts[1], lesson.ends[1], lesson.weights, rows)
+    for setting, row in enumerate(rows):
+        np.testing.assert_allclose(row, lesson.scores(1, setting, lesson.priors), rtol=1e-12)

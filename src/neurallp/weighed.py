@@ -194,7 +194,8 @@ class WeighedEvidence:
         rows = np.repeat(self._plan(query)[2][None], len(sources), axis=0)
         for start, found in self._gather(query, sources):
             for row, first, end in zip(rows[start:], found.starts, found.ends, strict=False):
-                add_scores(found.entries, first, end, self.weighed.queries[query].weights, row)
+                weights = self.weighed.queries[query].weights[:, :, None]
+                add_scores(found.entries, first, end, weights, row[None])
         if self.weighed.excludes_source(query):
             rows[np.arange(len(sources)), sources] = -np.inf
         return Scores.of_dense(rows)

@@ -87,28 +87,35 @@ def _clear_marks(sheet: Sheet, num: int) -> None:
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
 def add_scores(entries: Entries, first: int, last: int, weights: Floats, scores: Floats) -> None:
-    """Add to the entities' scores what all rules say in some stretches; the weights are (rule, 3)."""
+    """Add to scores, (setting, entity), what all rules say in some stretches; weights are (rule, 3, setting).
+
+    A stretch is short enough to stay at hand for all settings.
+    """
     for stretch in range(first, last):
         rule = entries.rules[stretch]
-        fired, there, back = weights[rule, 0], weights[rule, 1], weights[rule, 2]
-        for i in range(entries.bounds[stretch], entries.bounds[stretch + 1]):
-            scores[entries.entities[i]] += fired + there * entries.forward[i] + back * entries.backward[i]
+        for s in range(len(scores)):
+            row = scores[s]
+            fired, there, back = weights[rule, 0, s], weights[rule, 1, s], weights[rule, 2, s]
+            for i in range(entries.bounds[stretch], entries.bounds[stretch + 1]):
+                row[entries.entities[i]] += fired + there * entries.forward[i] + back * entries.backward[i]
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
 def _add_slopes(entries: Entries, first: int, last: int, scores: Floats, slopes: Floats) -> None:
-    """Add to the slopes of weights, (rule, 3), those of the entities' scores times what rules say."""
+    """Add to the slopes of weights, (rule, 3, setting), those of scores times what rules say."""
     for stretch in range(first, last):
         rule = entries.rules[stretch]
-        fired = there = back = 0.0
-        for i in range(entries.bounds[stretch], entries.bounds[stretch + 1]):
-            slope = scores[entries.entities[i]]
-            fired += slope
-            there += slope * entries.forward[i]
-            back += slope * entries.backward[i]
-        slopes[rule, 0] += fired
-        slopes[rule, 1] += there
-        slopes[rule, 2] += back
+        for s in range(len(scores)):
+            row = scores[s]
+            fired = there = back = 0.0
+            for i in range(entries.bounds[stretch], entries.bounds[stretch + 1]):
+                slope = row[entries.entities[i]]
+                fired += slope
+                there += slope * entries.forward[i]
+                back += slope * entries.backward[i]
+            slopes[rule, 0, s] += fired
+            slopes[rule, 1, s] += there
+            slopes[rule, 2, s] += back
 
 
 @njit(nogil=True, cache=True)
@@ -168,14 +175,14 @@ def _question_gradient(
     num = _mark_all(lessons, question, sheet)
     answer, first, last = lessons.answers[question], lessons.starts[question], lessons.ends[question]
     own_prior = np.log(max(np.exp(priors[answer]) - 1.0, 1.0))
+    add_scores(lessons.entries, first, last, weights.rules, sheet.scores)
     total = 0.0
     for s in range(len(weights.prior)):
-        add_scores(lessons.entries, first, last, weights.rules[:, :, s], sheet.scores[s])
         weight = weights.prior[s]
         loss, slope = _soften(sheet, num, s, answer, priors, own_prior, weight, sums[s])
-        _add_slopes(lessons.entries, first, last, sheet.scores[s], slopes.rules[:, :, s])
         slopes.prior[s] += slope
         total += loss
+    _add_slopes(lessons.entries, first, last, sheet.scores, slopes.rules)
     _clear_marks(sheet, num)
     return total
 
@@ -227,9 +234,9 @@ def _rank_question(
     """Write the ranks of one answer; one that is the barred source comes last."""
     num = _mark_all(lessons, question, sheet)
     answer, first, last = lessons.answers[question], lessons.starts[question], lessons.ends[question]
+    add_scores(lessons.entries, first, last, weights.rules, sheet.scores)
     for s in range(len(weights.prior)):
         scores = sheet.scores[s]
-        add_scores(lessons.entries, first, last, weights.rules[:, :, s], scores)
         wanted = scores[answer] + weights.prior[s] * priors[answer]
         if lessons.barred and answer == lessons.sources[question]:
             wanted = -np.inf
