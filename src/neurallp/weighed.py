@@ -205,9 +205,9 @@ class WeighedEvidence:
         priors, excludes = self._plan(query)[2], self.weighed.excludes_source(query)
         row, found_by = priors.copy(), []
         for start, found in self._gather(query, sources):
-            weights = self.weighed.queries[query].weights
+            weights = self.weighed.queries[query].weights[:, :, None]
             for source, first, end in zip(sources[start:], found.starts, found.ends, strict=False):
-                add_scores(found.entries, first, end, weights, row)
+                add_scores(found.entries, first, end, weights, row[None])
                 own = slice(*found.entries.bounds[[first, end]])
                 touched = np.unique(found.entries.entities[own]).astype(np.int64)
                 scores = row[touched]
