@@ -7,7 +7,7 @@ from neurallp.baselines import fit_distmult, fit_isg, fit_node_link, fit_ntn, fi
 from neurallp.datasets.family import family_knowledge_base, is_true_by_definition
 from neurallp.datasets.grid import grid_split
 from neurallp.evaluation import evaluate
-from neurallp.knowledge import KnownAnswers, Split, ask_both_ways, split_triples
+from neurallp.knowledge import KnownAnswers, Split, ask_both_ways, name_parts, split_triples
 from neurallp.rules import RuleSet
 
 EMBEDDINGS = (fit_transe, fit_distmult, fit_ntn)
@@ -32,6 +32,13 @@ def all_scores(scorer, split):
 
 def test_node_link_finds_that_links_come_in_pairs(family):
     assert mrr(fit_node_link(family), family) > 0.6
+
+
+def test_node_link_believes_a_link_to_one_who_never_answered_before():
+    links = [(f"y{i}", "s", f"x{i}") for i in range(40)]
+    answers = [(f"x{i}", "r", f"y{i}") for i in range(40)]
+    split = name_parts({"train": [*links, *answers[:30]], "test": answers[30:]})
+    assert mrr(fit_node_link(split, num_epochs=100), split) > 0.9
 
 
 def test_node_link_does_not_count_the_asked_fact_as_a_link(family):

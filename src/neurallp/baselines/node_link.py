@@ -18,12 +18,9 @@ from ..training import one_torch_thread
 #: A batch holds at least this many questions, and no less than this share of all.
 FEWEST_QUESTIONS, SMALLEST_SHARE = 256, 0.01
 
-#: On the squares of all weights, as a share of one question's loss.
-PENALTY = 1e-3
-
-#: What an entity that never answered a query counts as, in answers.
-UNSEEN = 0.01
-
+#: On the squares of links' weights and of biases. A bias has few questions that tell of it, its own among
+#: them: kept small, it leaves what is linked to the links.
+LINK_PENALTY, BIAS_PENALTY = 1e-3, 1.0
 
 # Clamp before log: what links take off and add may round to 0.
 SMALLEST_TOTAL = 1e-6
@@ -40,15 +37,12 @@ class Links(NamedTuple):
 class NodeLink(torch.nn.Module):
     """The log-linear model: a bias for each query and entity, a weight for each query and operator."""
 
-    def __init__(self, operators: Operators, asked: Questions) -> None:
+    def __init__(self, operators: Operators) -> None:
         super().__init__()
         self.offsets, self.num_entities = operators.offsets, operators.num_entities
         order = np.lexsort((operators.operators, operators.targets, operators.sources))
         self.edge_operators, self.edge_targets = operators.operators[order], operators.targets[order]
-        counts = np.zeros((operators.num_operators, operators.num_entities), dtype=np.float32)
-        np.add.at(counts, (asked.queries, asked.answers), 1)
-        # Begin where the bias would end if there were no links.
-        self.bias = torch.nn.Parameter(torch.from_numpy(np.log(counts + UNSEEN)))
+        self.bias = torch.nn.Parameter(torch.zeros(operators.num_operators, operators.num_entities))
         self.weight = torch.nn.Parameter(torch.zeros(operators.num_operators, operators.num_operators))
 
     @torch.no_grad()
@@ -59,6 +53,10 @@ class NodeLink(torch.nn.Module):
         weights = self.weight.numpy()[queries[links.rows], links.operators]
         np.add.at(dense, (links.rows, links.targets), weights)
         return Scores.of_dense(dense)
+
+    def penalty(self) -> Tensor:
+        """Return what large weights cost, beside the loss of all questions."""
+        return LINK_PENALTY * self.weight.square().sum() + BIAS_PENALTY * self.bias.square().sum()
 
     def log_likelihood(self, questions: Questions) -> Tensor:
         """Return log p(answer) of each question, its own fact hidden.
@@ -96,17 +94,17 @@ class NodeLink(torch.nn.Module):
 
 
 def fit_node_link(
-    split: Split, seed: int = 0, *, num_epochs: int = 20, learning_rate: float = 0.05
+    split: Split, seed: int = 0, *, num_epochs: int = 5, learning_rate: float = 0.05
 ) -> NodeLink:
     """Return the model fitted to facts and train."""
     asked = ask_both_ways(split.known.facts, len(split.relations))
-    model = NodeLink(Operators.of(split.known), asked)
+    model = NodeLink(Operators.of(split.known))
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
     with one_torch_thread():
         for batch in _batches(asked, num_epochs, np.random.default_rng(seed)):
             optimizer.zero_grad()
-            loss = PENALTY * model.weight.square().sum() - model.log_likelihood(batch).sum()
-            (loss / len(batch)).backward()  # type: ignore[no-untyped-call]
+            loss = model.penalty() / len(asked) - model.log_likelihood(batch).mean()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
     return model
 
