@@ -99,18 +99,6 @@ class Listing(NamedTuple):
 
 
 @part
-def _count_returns(offsets: Small, runs: Small, targets: Small, source: int, by: int) -> None:
-    """Change by how many edges are counted in each run that leads back to the source."""
-    for run in range(offsets[source], offsets[source + 1]):
-        inverse = runs[run, 1]
-        for edge in range(runs[run, 2], runs[run, 3]):
-            entity = targets[edge]
-            for back in range(offsets[entity], offsets[entity + 1]):
-                if runs[back, 0] == inverse:
-                    runs[back, 4] += by
-
-
-@part
 def _turn_to(
     offsets: Small,
     runs: Small,
@@ -127,25 +115,31 @@ def _turn_to(
     """Give the graph back as it was before the last walk, and make it what the next one may use.
 
     What is hidden is swapped behind the end of its run: the last edge first, and shown in the opposite order.
+    Where no path may return, edges to the source are not counted: those that are left once others are hidden.
     """
     num = hidden.shape[1]
     same = first < walk < end and hiding[walk - 1] == hiding[walk]
     for hide in range(0 if walk > first else 1, 2 if walk < end else 1):
-        source, row = sources[walk - 1 + hide], hiding[walk - 1 + hide]
-        if not may_return and hide == 0:
-            _count_returns(offsets, runs, targets, source, 1 - 2 * hide)
-        for i in range(0 if same else num):
-            edge = hidden[row, num - 1 - i if hide else i]
-            if edge < 0:
+        source, by = sources[walk - 1 + hide], 1 - 2 * hide
+        for turn in range(2):
+            for i in range(0 if same or turn == hide else num):
+                edge = hidden[hiding[walk - 1 + hide], num - 1 - i if hide else i]
+                if edge < 0:
+                    continue
+                run = run_of[edge]
+                runs[run, 3] -= hide
+                behind = runs[run, 3]
+                targets[edge], targets[behind] = targets[behind], targets[edge]
+                runs[run, 3] += 1 - hide
+                runs[run, 4] += by
+            if may_return or turn != hide:
                 continue
-            run = run_of[edge]
-            runs[run, 3] -= hide
-            behind = runs[run, 3]
-            targets[edge], targets[behind] = targets[behind], targets[edge]
-            runs[run, 3] += 1 - hide
-            runs[run, 4] += 1 - 2 * hide
-        if not may_return and hide == 1:
-            _count_returns(offsets, runs, targets, source, 1 - 2 * hide)
+            for run in range(offsets[source], offsets[source + 1]):
+                for edge in range(runs[run, 2], runs[run, 3]):
+                    entity = targets[edge]
+                    for back in range(offsets[entity], offsets[entity + 1]):
+                        if runs[back, 0] == runs[run, 1]:
+                            runs[back, 4] += by
 
 
 @part
@@ -296,8 +290,8 @@ def _list_scores(scores: Doubles, blocks: Flags, entities: Ids, values: Doubles,
         if not blocks[block]:
             continue
         blocks[block] = False
-        for entity in range(block * BLOCK, min((block + 1) * BLOCK, len(scores))):
-            if scores[entity] != 0.0:
+        for entity in range(block * BLOCK, (block + 1) * BLOCK):
+            if entity < len(scores) and scores[entity] != 0.0:
                 entities[place] = entity
                 values[place] = scores[entity]
                 scores[entity] = 0.0
