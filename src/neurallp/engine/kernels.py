@@ -319,17 +319,20 @@ def walk_chunk(
     offsets, runs, targets, run_of = graph
     memories, adjoints, touched, seen, reached, totals, weights, scores, blocks = trail
     sources, rows, hidden, hiding, operator, memory, normalize, may_return = task
+    asked, wanted, gradients, total_gradients = pairs
+    pair_sums, total_sums, a_grads, b_grads = sums
+    ends, entities, values = listing
     last = operator.shape[2]
-    everything = len(listing.ends) > 1
+    everything = len(ends) > 1
     for walk in range(first, end + 1):
         _turn_to(offsets, runs, targets, run_of, sources, hidden, hiding, first, walk, end, may_return)
         if walk == end:
             break
         source, place = sources[walk], walk - base if differentiate else 0
-        common = pairs.total_gradients[walk]
+        common = total_gradients[walk]
         for rank in range(len(operator)):
             a, b = operator[rank, rows[walk]], memory[rank, rows[walk]]
-            a_grad, b_grad = sums.operator[place, rank], sums.memory[place, rank]
+            a_grad, b_grad = a_grads[place, rank], b_grads[place, rank]
             for t in range(last + 1):
                 _take_step(
                     offsets,
@@ -349,20 +352,20 @@ def walk_chunk(
                     normalize,
                     may_return,
                 )
-                sums.totals[walk] += weights[last, t] * totals[t]
+                total_sums[walk] += weights[last, t] * totals[t]
                 b_grad[last, t] += common * totals[t]
-            for pair in range(pairs.offsets[walk], pairs.offsets[walk + 1]):
-                entity, gradient = pairs.entities[pair], pairs.gradients[pair]
+            for pair in range(asked[walk], asked[walk + 1]):
+                entity, gradient = wanted[pair], gradients[pair]
                 if may_return or entity != source:
                     weight = weights[last, last]
                     brought = _inflow(
                         offsets, runs, targets, memories, adjoints, a, a_grad, entity, gradient * weight
                     )
-                    sums.scores[pair] += weight * brought
+                    pair_sums[pair] += weight * brought
                     b_grad[last, last] += gradient * brought
                 if seen[entity]:
                     for s in range(last):
-                        sums.scores[pair] += weights[last, s] * memories[s, entity]
+                        pair_sums[pair] += weights[last, s] * memories[s, entity]
                         b_grad[last, s] += gradient * memories[s, entity]
                         adjoints[s, entity] += gradient * weights[last, s]
             for t in range(last if differentiate else 0, 0, -1):
@@ -397,10 +400,7 @@ def walk_chunk(
                         scores[entity] += weights[last, s] * memories[s, entity]
                     memories[s, entity] = adjoints[s, entity] = 0.0
         if everything:
-            ends = listing.ends
-            ends[walk - first + 1] = _list_scores(
-                scores, blocks, listing.entities, listing.values, ends[walk - first]
-            )
+            ends[walk - first + 1] = _list_scores(scores, blocks, entities, values, ends[walk - first])
 
 
 @cache
