@@ -270,7 +270,7 @@ def one_torch_thread() -> Iterator[None]:
 def _lay_end_to_end(weights: list[nn.Parameter]) -> nn.Parameter:
     """Move all weights into one row, of which they become parts: one long step of Adam takes a third."""
     row = nn.Parameter(torch.cat([each.detach().flatten() for each in weights]))
-    parts = row.detach().split([each.numel() for each in weights])
+    parts = row.detach().split_with_sizes([each.numel() for each in weights])
     for each, place in zip(weights, parts, strict=True):
         each.data = place.view_as(each)
     return row
