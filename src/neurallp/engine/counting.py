@@ -18,6 +18,7 @@ Places = Collection[tuple[int, int]]
 
 def count_predictions(operators: Operators, body: Ids, target: int, unequal: Places) -> tuple[int, int]:
     """Return how many distinct pairs `body` leads to, and how many of them `target` links too."""
+    from .compiling import in_a_hurry
     from .counting_kernel import count_pairs
 
     if _concerns_more_than_ends(unequal, len(body)):
@@ -26,9 +27,9 @@ def count_predictions(operators: Operators, body: Ids, target: int, unequal: Pla
         return len(predicted), int(np.isin(predicted, linked, assume_unique=True).sum())
     distinct_ends = bool(unequal)
     seen = np.full((2, operators.num_entities), -1, dtype=np.int64)
-    predictions, support = count_pairs(
-        operators.offsets, operators.operators, operators.targets, body, target, distinct_ends, seen
-    )
+    graph = operators.offsets, operators.operators, operators.targets
+    with in_a_hurry():
+        predictions, support = count_pairs(*graph, body, target, distinct_ends, seen, np.empty_like(seen))
     return int(predictions), int(support)
 
 
