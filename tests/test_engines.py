@@ -12,6 +12,7 @@ from neurallp.attention import Attention
 from neurallp.engine import Operators, ReferenceEngine, Walks, make_engine
 from neurallp.engine import frontier as frontier_module
 from neurallp.engine.frontier import FrontierEngine
+from neurallp.engine.kernels import walk_chunk
 
 few = settings(max_examples=40, deadline=None)
 ENGINES = {"reference": ReferenceEngine, "frontier": FrontierEngine}
@@ -202,6 +203,14 @@ def test_any_number_of_threads_gives_the_same_bits():
     case = Case(5, num_steps=3, dtype=torch.float32)
     one, two, three = (case.results(FrontierEngine(case.operators, n), True) for n in (1, 2, 3))
     assert all(torch.equal(a, b) and torch.equal(a, c) for a, b, c in zip(one, two, three, strict=True))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_training_and_ranking_are_served_by_one_compiled_kernel(dtype):
+    case = Case(3, dtype=dtype)
+    case.results(FrontierEngine(case.operators), normalize=True)
+    # Another type of any argument would be compiled for again, in front of a waiting user.
+    assert len(walk_chunk.signatures) == 1
 
 
 def test_gradients_in_parts_equal_gradients_at_once(monkeypatch):

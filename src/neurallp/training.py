@@ -78,7 +78,8 @@ class Training:
         self.engine = make_engine(engine, self.lesson.operators, device)
         self.judge = Judge(split, engine, device)
         self.weights = list(model.parameters())
-        self.optimizer = torch.optim.Adam(self.weights, lr=config.learning_rate, fused=True)
+        self.flat_weights = _lay_end_to_end(self.weights)
+        self.optimizer = torch.optim.Adam([self.flat_weights], lr=config.learning_rate, fused=True)
         self.best_weights = _copy(model.state_dict())
 
     def epochs(self) -> Iterator[Epoch]:
@@ -108,7 +109,7 @@ class Training:
         batches = self.lesson.batches(np.random.default_rng([self.config.seed, number]))
         losses = [self.step(batch) for batch in batches]
         loss = float(torch.stack(losses).mean())
-        if not all(bool(weights.isfinite().all()) for weights in self.weights):
+        if not bool(self.flat_weights.isfinite().all()):
             rate = self.config.learning_rate
             raise ConfigError(f"Learning went out of bounds in epoch {number}. Lower learning_rate {rate}.")
         mrr = self.judge.valid_mrr(self.model)
@@ -121,20 +122,16 @@ class Training:
 
     def step(self, batch: "Batch") -> Tensor:
         """Take one step of gradient descent and return the loss before it."""
-        loss = self.differentiate(batch)
-        for weights in self.weights:
-            if weights.grad is not None:
-                weights.grad.clamp_(-5.0, 5.0)
+        loss, gradients = self.differentiate(batch)
+        self.flat_weights.grad = torch.cat([each.flatten() for each in gradients]).clamp_(-5.0, 5.0)
         self.optimizer.step()
         self.on_step()
         return loss
 
-    def differentiate(self, batch: "Batch") -> Tensor:
-        """Leave the gradients of a batch with the weights and return its loss."""
-        self.optimizer.zero_grad()
+    def differentiate(self, batch: "Batch") -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Return the loss of a batch and its gradients to the weights."""
         loss = self.loss(batch)
-        loss.backward()  # type: ignore[no-untyped-call]
-        return loss.detach()
+        return loss.detach(), torch.autograd.grad(loss, self.weights)
 
     def loss(self, batch: "Batch") -> Tensor:
         """Return the objective over a batch of questions."""
@@ -213,23 +210,30 @@ class Lesson:
 
     def batches(self, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield all questions once, in random order."""
-        order = rng.permutation(len(self.asked))
-        for start in range(0, len(order), self.facts_at_once):
-            yield self.batch(self.asked[order[start : start + self.facts_at_once]])
+        facts = self.asked[rng.permutation(len(self.asked))]
+        questions, edges = self._ask(facts)
+        for start in range(0, len(facts), self.facts_at_once):
+            end = start + self.facts_at_once
+            yield self._batch(questions[2 * start : 2 * end], edges[start:end])
 
     def batch(self, facts: Ids) -> Batch:
         """Return both questions of each fact, with what they must not see."""
-        questions = ask_both_ways(facts, self.operators.num_relations)
-        return Batch(questions, self._walks(questions, facts))
+        return self._batch(*self._ask(facts))
 
-    def _walks(self, questions: Questions, facts: Ids) -> Walks:
+    def _ask(self, facts: Ids) -> tuple[Questions, Ids]:
+        """Return both questions of each fact, and its edges."""
+        return ask_both_ways(facts, self.operators.num_relations), self.operators.edges_of(facts)
+
+    def _batch(self, questions: Questions, edges: Ids) -> Batch:
         sources, queries = questions.sources, questions.queries
         if self.hiding == "train":
-            return Walks.free(sources, queries)
-        edges = self.operators.edges_of(facts)
+            return Batch(questions, Walks.free(sources, queries))
         if self.hiding == "fact":
-            return Walks.hiding(sources, queries, edges, np.repeat(np.arange(len(facts)), 2))
-        return Walks.hiding(sources, queries, edges.reshape(1, -1), np.zeros(len(sources), dtype=np.int64))
+            return Batch(
+                questions, Walks.hiding(sources, queries, edges, np.repeat(np.arange(len(edges)), 2))
+            )
+        lists = np.zeros(len(sources), dtype=np.int64)
+        return Batch(questions, Walks.hiding(sources, queries, edges.reshape(1, -1), lists))
 
 
 class Judge:
@@ -261,6 +265,15 @@ def one_torch_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def _lay_end_to_end(weights: list[nn.Parameter]) -> nn.Parameter:
+    """Move all weights into one row, of which they become parts: one long step of Adam takes a third."""
+    row = nn.Parameter(torch.cat([each.detach().flatten() for each in weights]))
+    parts = row.detach().split_with_sizes([each.numel() for each in weights])
+    for each, place in zip(weights, parts, strict=True):
+        each.data = place.view_as(each)
+    return row
 
 
 def gather_state(

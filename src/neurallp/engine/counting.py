@@ -54,7 +54,7 @@ def _count(
 
     graph = operators.offsets, operators.operators, operators.targets
     seen = np.full((2, operators.num_entities), -1, dtype=np.int64)
-    predictions, support = count_pairs(*graph, body, target, distinct_ends, seen, most)
+    predictions, support = count_pairs(*graph, body, target, distinct_ends, seen, np.empty_like(seen), most)
     return int(predictions), int(support)
 
 

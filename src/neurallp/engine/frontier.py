@@ -14,7 +14,19 @@ from torch.autograd.function import once_differentiable
 from ..attention import Attention
 from ..errors import ConfigError
 from ..knowledge import Ids
-from .kernels import BLOCK, Doubles, Graph, Pairs, Small, Task, Trail, score_all, score_pairs
+from .kernels import (
+    BLOCK,
+    Doubles,
+    Graph,
+    Listing,
+    Pairs,
+    Small,
+    Sums,
+    Task,
+    Trail,
+    compile_kernel,
+    walk_chunk,
+)
 from .operators import Operators, num_cores
 from .walks import Scores, Walks
 
@@ -35,6 +47,7 @@ class FrontierEngine:
     """
 
     def __init__(self, operators: Operators, num_threads: int | None = None) -> None:
+        compile_kernel()
         self.operators = operators
         self.num_threads = num_threads or num_cores()
         self._pool = ThreadPoolExecutor(self.num_threads)
@@ -52,15 +65,15 @@ class FrontierEngine:
     def scores(self, attention: Attention, walks: Walks, *, normalize: bool) -> Scores:
         """Return the scores of all entities, without gradients."""
         task = self._task(attention, walks, normalize)
+        parts = self.share(task, partial(self._list_chunk, task, Pairs.none(len(walks))))
         dtype = torch.empty(0, dtype=attention.operator.dtype).numpy().dtype
-        parts = self.share(task, partial(self._score_chunk, task))
-        counts = np.concatenate([np.diff(ends, prepend=0) for ends, _, _ in parts] or [np.zeros(0, int)])
+        counts = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.ends) for part in parts)])
         return Scores(
             self.operators.num_entities,
-            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-            np.concatenate([np.zeros(0, dtype=np.int64), *(entities for _, entities, _ in parts)]),
+            np.cumsum(counts),
+            np.concatenate([np.zeros(0, np.int64), *(part.entities for part in parts)]),
             np.concatenate(
-                [np.zeros(0, dtype), *(values for _, _, values in parts)], dtype=dtype, casting="same_kind"
+                [np.zeros(0, dtype), *(part.values for part in parts)], dtype=dtype, casting="same_kind"
             ),
         )
 
@@ -134,15 +147,14 @@ class FrontierEngine:
         )
         return graph, trail
 
-    def _score_chunk(
-        self, task: Task, graph: Graph, trail: Trail, first: int, end: int
-    ) -> tuple[Ids, Ids, Doubles]:
-        # Room for every entity; what is not written to is never given memory by the system.
-        room = (end - first) * self.operators.num_entities
-        ends = np.zeros(end - first, np.int64)
-        entities, values = np.empty(room, np.int64), np.empty(room)
-        score_all(graph, trail, first, end, task, ends, entities, values)
-        return ends, entities[: ends[-1]].copy(), values[: ends[-1]].copy()
+    def _list_chunk(
+        self, task: Task, pairs: Pairs, graph: Graph, trail: Trail, first: int, end: int
+    ) -> Listing:
+        unused = Sums(np.zeros(0), np.zeros_like(pairs.total_gradients), *_gradient_room(task, 1))
+        room = Listing.of(end - first, self.operators.num_entities)
+        walk_chunk(graph, trail, task, pairs, unused, room, first, end, 0, False)
+        found = room.ends[-1]
+        return Listing(room.ends, room.entities[:found].copy(), room.values[:found].copy())
 
 
 def _graph(operators: Operators) -> Graph:
@@ -255,8 +267,8 @@ def _score(
     end: int,
 ) -> None:
     """Score some walks; where no gradients are wanted, what they are added to is thrown away."""
-    gradients = _gradient_room(task, 1) if room is None else room
-    score_pairs(graph, trail, first, end, task, pairs, *out, *gradients, base, room is not None)
+    sums = Sums(*out, *(_gradient_room(task, 1) if room is None else room))
+    walk_chunk(graph, trail, task, pairs, sums, Listing.of(0, 0), first, end, base, room is not None)
 
 
 def _gradient_room(task: Task, num_walks: int) -> Room:

@@ -1,17 +1,18 @@
 """The compiled loops of the frontier engine: one walk at a time, forward and backward.
 
 Numba compiles them at the first use, in front of a waiting user. What that takes grows with the number of
-arguments and of calls, so the loops take plain arrays and index them in place.
+arguments, of calls and of kernels, so the loops take plain arrays, index them in place, and end in one kernel
+that serves training and ranking.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..knowledge import Ids
+from .compiling import in_a_hurry, kernel, part
 from .reference import SMALLEST_SUM
 
 Doubles = NDArray[np.float64]
@@ -20,21 +21,6 @@ Flags = NDArray[np.bool_]
 
 #: Entities that share a flag saying that one of them has a score.
 BLOCK = 32
-
-#: Kernels allocate nothing, so they need no counting of references: a fifth less to compile.
-OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy", "no_cfunc_wrapper": True}
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def kernel(function: F) -> F:
-    """Return `function` compiled at its first call, kept on disk for the next, and free of the GIL."""
-    return cast(F, njit(**OPTIONS, cache=True)(function))
-
-
-def part(function: F) -> F:
-    """Return `function` compiled for kernels to call, not for Python: that halves the time to compile."""
-    return cast(F, njit(**OPTIONS | {"no_cpython_wrapper": True})(function))
 
 
 class Graph(NamedTuple):
@@ -83,17 +69,33 @@ class Pairs(NamedTuple):
     gradients: Doubles
     total_gradients: Doubles  # (walk,)
 
+    @classmethod
+    def none(cls, num_walks: int) -> "Pairs":
+        """Return no pairs of some walks."""
+        return cls(np.zeros(num_walks + 1, np.int64), _small(0), np.zeros(0), np.zeros(num_walks))
 
-@part
-def _count_returns(offsets: Small, runs: Small, targets: Small, source: int, by: int) -> None:
-    """Change by how many edges are counted in each run that leads back to the source."""
-    for run in range(offsets[source], offsets[source + 1]):
-        inverse = runs[run, 1]
-        for edge in range(runs[run, 2], runs[run, 3]):
-            entity = targets[edge]
-            for back in range(offsets[entity], offsets[entity + 1]):
-                if runs[back, 0] == inverse:
-                    runs[back, 4] += by
+
+class Sums(NamedTuple):
+    """What walks add to; where no gradients are wanted, theirs is one row that is thrown away."""
+
+    scores: Doubles  # (pair,)
+    totals: Doubles  # (walk,)
+    operator: Doubles  # (walk, rank, step, operator): gradients
+    memory: Doubles  # (walk, rank, step + 1, slot)
+
+
+class Listing(NamedTuple):
+    """Scores of all entities that have any, one walk after another; room for none where only pairs are."""
+
+    ends: Ids  # (walk + 1,) the first is 0
+    entities: Ids
+    values: Doubles
+
+    @classmethod
+    def of(cls, num_walks: int, num_entities: int) -> "Listing":
+        """Return room for some walks; what is not written to is never given memory by the system."""
+        room = num_walks * num_entities
+        return cls(np.zeros(num_walks + 1, np.int64), np.empty(room, np.int64), np.empty(room))
 
 
 @part
@@ -113,25 +115,31 @@ def _turn_to(
     """Give the graph back as it was before the last walk, and make it what the next one may use.
 
     What is hidden is swapped behind the end of its run: the last edge first, and shown in the opposite order.
+    Where no path may return, edges to the source are not counted: those that are left once others are hidden.
     """
     num = hidden.shape[1]
     same = first < walk < end and hiding[walk - 1] == hiding[walk]
     for hide in range(0 if walk > first else 1, 2 if walk < end else 1):
-        source, row = sources[walk - 1 + hide], hiding[walk - 1 + hide]
-        if not may_return and hide == 0:
-            _count_returns(offsets, runs, targets, source, 1 - 2 * hide)
-        for i in range(0 if same else num):
-            edge = hidden[row, num - 1 - i if hide else i]
-            if edge < 0:
+        source, by = sources[walk - 1 + hide], 1 - 2 * hide
+        for turn in range(2):
+            for i in range(0 if same or turn == hide else num):
+                edge = hidden[hiding[walk - 1 + hide], num - 1 - i if hide else i]
+                if edge < 0:
+                    continue
+                run = run_of[edge]
+                runs[run, 3] -= hide
+                behind = runs[run, 3]
+                targets[edge], targets[behind] = targets[behind], targets[edge]
+                runs[run, 3] += 1 - hide
+                runs[run, 4] += by
+            if may_return or turn != hide:
                 continue
-            run = run_of[edge]
-            runs[run, 3] -= hide
-            behind = runs[run, 3]
-            targets[edge], targets[behind] = targets[behind], targets[edge]
-            runs[run, 3] += 1 - hide
-            runs[run, 4] += 1 - 2 * hide
-        if not may_return and hide == 1:
-            _count_returns(offsets, runs, targets, source, 1 - 2 * hide)
+            for run in range(offsets[source], offsets[source + 1]):
+                for edge in range(runs[run, 2], runs[run, 3]):
+                    entity = targets[edge]
+                    for back in range(offsets[entity], offsets[entity + 1]):
+                        if runs[back, 0] == runs[run, 1]:
+                            runs[back, 4] += by
 
 
 @part
@@ -275,35 +283,53 @@ def _step_back(
             adjoints[s, entity] += gradient * weights[t - 1, s]
 
 
+@part
+def _list_scores(scores: Doubles, blocks: Flags, entities: Ids, values: Doubles, place: int) -> int:
+    """Move the scores from `place` on into the list, entities ascending; return where they end."""
+    for block in range(len(blocks)):
+        if not blocks[block]:
+            continue
+        blocks[block] = False
+        for entity in range(block * BLOCK, (block + 1) * BLOCK):
+            if entity < len(scores) and scores[entity] != 0.0:
+                entities[place] = entity
+                values[place] = scores[entity]
+                scores[entity] = 0.0
+                place += 1
+    return place
+
+
 @kernel
-def score_pairs(
+def walk_chunk(
     graph: Graph,
     trail: Trail,
-    first: int,
-    end: int,
     task: Task,
     pairs: Pairs,
-    scores: Doubles,
-    sums: Doubles,
-    a_grads: Doubles,
-    b_grads: Doubles,
+    sums: Sums,
+    listing: Listing,
+    first: int,
+    end: int,
     base: int,
     differentiate: bool,
 ) -> None:
-    """Add up the scores of pairs and each walk's total; with `differentiate`, their gradients too.
+    """Do walks first … end - 1: add up the scores of pairs and each walk's total, or list all scores.
 
-    Gradients of a walk go to row `walk - base` of `a_grads` and `b_grads`; without, row 0 takes zeros.
+    With `differentiate`, gradients of a walk are added to row `walk - base` of those in `sums`.
     """
     offsets, runs, targets, run_of = graph
-    memories, adjoints, touched, seen, reached, totals, weights, _, _ = trail
+    memories, adjoints, touched, seen, reached, totals, weights, scores, blocks = trail
     sources, rows, hidden, hiding, operator, memory, normalize, may_return = task
+    asked, wanted, gradients, total_gradients = pairs
+    pair_sums, total_sums, a_grads, b_grads = sums
+    ends, entities, values = listing
     last = operator.shape[2]
+    everything = len(ends) > 1
     for walk in range(first, end + 1):
         _turn_to(offsets, runs, targets, run_of, sources, hidden, hiding, first, walk, end, may_return)
         if walk == end:
             break
         source, place = sources[walk], walk - base if differentiate else 0
-        common = pairs.total_gradients[walk]
+        common = total_gradients[walk]
         for rank in range(len(operator)):
             a, b = operator[rank, rows[walk]], memory[rank, rows[walk]]
             a_grad, b_grad = a_grads[place, rank], b_grads[place, rank]
@@ -322,24 +348,24 @@ def score_pairs(
                     a,
                     b,
                     t,
-                    t < last,
+                    everything or t < last,
                     normalize,
                     may_return,
                 )
-                sums[walk] += weights[last, t] * totals[t]
+                total_sums[walk] += weights[last, t] * totals[t]
                 b_grad[last, t] += common * totals[t]
-            for pair in range(pairs.offsets[walk], pairs.offsets[walk + 1]):
-                entity, gradient = pairs.entities[pair], pairs.gradients[pair]
+            for pair in range(asked[walk], asked[walk + 1]):
+                entity, gradient = wanted[pair], gradients[pair]
                 if may_return or entity != source:
                     weight = weights[last, last]
                     brought = _inflow(
                         offsets, runs, targets, memories, adjoints, a, a_grad, entity, gradient * weight
                     )
-                    scores[pair] += weight * brought
+                    pair_sums[pair] += weight * brought
                     b_grad[last, last] += gradient * brought
                 if seen[entity]:
                     for s in range(last):
-                        scores[pair] += weights[last, s] * memories[s, entity]
+                        pair_sums[pair] += weights[last, s] * memories[s, entity]
                         b_grad[last, s] += gradient * memories[s, entity]
                         adjoints[s, entity] += gradient * weights[last, s]
             for t in range(last if differentiate else 0, 0, -1):
@@ -368,61 +394,36 @@ def score_pairs(
             for i in range(reached[last]):
                 entity = touched[i]
                 seen[entity] = False
-                for t in range(last + 1):
-                    memories[t, entity] = 0.0
-                    adjoints[t, entity] = 0.0
-
-
-@kernel
-def score_all(
-    graph: Graph, trail: Trail, first: int, end: int, task: Task, ends: Ids, entities: Ids, values: Doubles
-) -> None:
-    """Write the scores of walks first … end - 1 one after another; `ends` says where each one's end."""
-    offsets, runs, targets, run_of = graph
-    memories, _, touched, seen, reached, totals, weights, scores, blocks = trail
-    sources, rows, hidden, hiding, operator, memory, normalize, may_return = task
-    last = operator.shape[2]
-    place = 0
-    for walk in range(first, end + 1):
-        _turn_to(offsets, runs, targets, run_of, sources, hidden, hiding, first, walk, end, may_return)
-        if walk == end:
-            break
-        for rank in range(len(operator)):
-            a, b = operator[rank, rows[walk]], memory[rank, rows[walk]]
-            for t in range(last + 1):
-                _take_step(
-                    offsets,
-                    runs,
-                    targets,
-                    memories,
-                    touched,
-                    seen,
-                    reached,
-                    totals,
-                    weights,
-                    sources[walk],
-                    a,
-                    b,
-                    t,
-                    True,
-                    normalize,
-                    may_return,
-                )
-            for i in range(reached[last]):
-                entity = touched[i]
-                seen[entity] = False
-                blocks[entity // BLOCK] = True
+                blocks[entity // BLOCK] = everything
                 for s in range(last + 1):
-                    scores[entity] += weights[last, s] * memories[s, entity]
-                    memories[s, entity] = 0.0
-        for block in range(len(blocks)):
-            if not blocks[block]:
-                continue
-            blocks[block] = False
-            for entity in range(block * BLOCK, (block + 1) * BLOCK):
-                if entity < len(scores) and scores[entity] != 0.0:
-                    entities[place] = entity
-                    values[place] = scores[entity]
-                    scores[entity] = 0.0
-                    place += 1
-        ends[walk - first] = place
+                    if everything:
+                        scores[entity] += weights[last, s] * memories[s, entity]
+                    memories[s, entity] = adjoints[s, entity] = 0.0
+        if everything:
+            ends[walk - first + 1] = _list_scores(scores, blocks, entities, values, ends[walk - first])
+
+
+@cache
+def compile_kernel() -> None:
+    """Compile, or load what an earlier process compiled, by a call with nothing to do."""
+    graph = Graph(_small(1), _small((1, 5)), _small(1), _small(1))
+    trail = Trail(
+        np.zeros((2, 1)),
+        np.zeros((2, 1)),
+        _small(1),
+        np.zeros(1, bool),
+        np.zeros(2, np.int64),
+        np.zeros(2),
+        np.zeros((3, 2)),
+        np.zeros(1),
+        np.zeros(1, bool),
+    )
+    none, attention = np.zeros(0, np.int64), np.zeros((1, 1, 1, 1))
+    task = Task(_small(0), none, none.reshape(0, 0), none, attention, attention, True, True)
+    sums = Sums(np.zeros(0), np.zeros(0), attention, attention)
+    with in_a_hurry():
+        walk_chunk(graph, trail, task, Pairs.none(0), sums, Listing.of(0, 0), 0, 0, 0, False)
+
+
+def _small(shape: int | tuple[int, int]) -> Small:
+    return np.zeros(shape, np.uint32)
