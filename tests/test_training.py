@@ -410,6 +410,15 @@ def test_a_run_that_is_over_can_go_on_for_longer(family, tmp_path):
     assert same(longer.model.state_dict(), whole.model.state_dict())
 
 
+def test_moments_of_other_weights_cannot_be_resumed(family):
+    training, _ = train(family, num_epochs=1)
+    apart = {key: value for key, value in training.state().items() if not key.startswith("optimizer.")}
+    for place, weights in enumerate(training.weights):
+        apart[f"optimizer.{place}.exp_avg"] = torch.zeros_like(weights)
+    with pytest.raises(ModelError, match="another version"):
+        training.restore(apart, [])
+
+
 @pytest.mark.parametrize(
     ("setting", "value"), [("num_steps", 3), ("seed", 1), ("hiding", "batch"), ("learning_rate", 0.5)]
 )

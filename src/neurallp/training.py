@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from .engine import Operators, Walks, make_engine
-from .errors import ConfigError, require_choice, require_positive
+from .errors import ConfigError, ModelError, require_choice, require_positive
 from .evaluation import Evaluation, evaluate
 from .knowledge import Ids, KnownAnswers, Questions, Split, ask_both_ways, separate_facts
 from .model import ModelScorer, NeuralLP
@@ -299,6 +299,9 @@ def spread_state(
     for key, value in _under("optimizer.", state).items():
         place, name = key.split(".")
         moments.setdefault(int(place), {})[name] = value
+    moved = [weights.shape for group in optimizer.param_groups for weights in group["params"]]
+    if moments and [moments[place]["exp_avg"].shape for place in sorted(moments)] != moved:
+        raise ModelError("The checkpoint is of another version of neurallp. Learn without --resume.")
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": moments, "param_groups": groups})
     return _under("best.", state)
