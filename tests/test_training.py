@@ -410,6 +410,14 @@ def test_a_run_that_is_over_can_go_on_for_longer(family, tmp_path):
     assert same(longer.model.state_dict(), whole.model.state_dict())
 
 
+def test_training_goes_on_after_its_program_was_taken(family):
+    one, two = (prepare(family, *configure(**SMALL, num_epochs=3, patience=3)) for _ in range(2))
+    for _ in two.epochs():
+        finish(two)
+    list(one.epochs())
+    assert same(one.state(), two.state())
+
+
 def test_moments_of_other_weights_cannot_be_resumed(family):
     training, _ = train(family, num_epochs=1)
     apart = {key: value for key, value in training.state().items() if not key.startswith("optimizer.")}

@@ -90,6 +90,16 @@ def test_without_parts_to_judge_weigh_prints_no_table(run, data, rules, tmp_path
     assert out.startswith(f"Weighed rules in {tmp_path / 'out'}: 4 chain, ")
 
 
+def test_lengths_to_choose_from_are_for_rules_that_are_found(run, refuse, data, rules, tmp_path):
+    message = refuse("weigh", rules, data, "--out", tmp_path / "out", "--or-length", 1)
+    assert "--mine" in message
+    found = as_json(
+        run, "weigh", "-", data, "--out", tmp_path / "out", "--mine", 9, "--length", 1, "--or-length", 2
+    )
+    assert found["test"]["mrr"] > 0.5
+    assert load_model(tmp_path / "out").weighed.max_length == 2
+
+
 def test_there_must_be_something_to_weigh(refuse, data, tmp_path):
     write_rules(tmp_path / "other.tsv", [Rule("bigger", ("smaller",), 0.9)])
     for path in ("-", tmp_path / "other.tsv"):

@@ -183,6 +183,26 @@ def test_a_query_without_rules_has_no_answers(kb, weighed):
     assert Reasoner(kb, weighed).explain("anna", "brother", "bob").parts == ()
 
 
+def test_what_only_a_prior_speaks_for_does_not_follow(kb, weighed):
+    reasoner = Reasoner(kb, weighed)
+    only_prior, spoken_for = (
+        reasoner.why_not("emil", "uncle", "carl"),
+        reasoner.why_not("zoe", "uncle", "carl"),
+    )
+    assert only_prior.answer.score > 0
+    assert not only_prior.follows
+    assert "does not follow" in str(only_prior)
+    assert not spoken_for.follows
+    assert reasoner.why_not("anna", "uncle", "emil").follows
+
+
+def test_a_fact_does_not_prove_itself_by_its_prior(weighed):
+    kb = KnowledgeBase.from_triples([*FACTS, ("emil", "uncle", "carl")])
+    for source in ("zoe", "emil"):
+        [part] = Reasoner(kb, weighed).explain(source, "uncle", "carl").parts
+        assert part.path[0] != source
+
+
 def test_evidence_against_is_never_what_is_missing(kb, weighed):
     missing = Reasoner(kb, weighed).why_not("zoe", "uncle", "emil", k=ALL)
     assert missing.gaps
@@ -295,6 +315,17 @@ def test_a_penalty_is_chosen_on_validation_by_a_query_that_has_enough_and_else_i
     chosen = choose_best({0: [fitted(many)], 1: [fitted([[1, 0, 0]] * 20)], 2: [fitted([])]})
     assert [(chosen[query].weights[0, 0], chosen[query].prior) for query in (0, 1)] == [(3, 30), (1, 10)]
     assert choose_best({0: [fitted([])]})[0].prior == 20
+
+
+def test_time_spent_on_learning_is_not_taken_from_finding_rules(split):
+    weighing = Weighing(split, replace(QUICK, mining_seconds=60.0), num_threads=1)
+    with weighing._bench() as bench:
+        first = bench.candidates(weighing.queries[0])
+        weighing.mining_seconds_left -= 60.0
+        assert len(bench.candidates(weighing.queries[0])[0][0]) < len(first[0][0])
+    whole = weighing.run().queries
+    assert 0 < weighing.mining_seconds_left < 60.0
+    assert all(len(weighed.bodies) > 2 for weighed in whole.values())
 
 
 def test_of_several_lengths_each_query_keeps_what_validates_best():

@@ -121,10 +121,11 @@ class WhyNot:
     """Which rules would have concluded an answer but for one fact, the most confident first."""
 
     answer: Answer
+    follows: bool
     gaps: tuple[Gap, ...]
 
     def __str__(self) -> str:
-        if self.answer.score > 0:
+        if self.follows:
             return f"{self.answer} follows already; ask why with explain."
         if not self.gaps:
             return f"{self.answer} does not follow, and no rule is just one fact short of it."
@@ -143,7 +144,7 @@ class WhyNot:
             }
             for gap in self.gaps
         ]
-        return {**vars(self.answer), "gaps": gaps}
+        return {**vars(self.answer), "follows": self.follows, "gaps": gaps}
 
 
 def spell_links(rule: Rule, path: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
 from dataclasses import fields
 from itertools import chain, islice
 from typing import Any
@@ -113,8 +114,9 @@ def learn(
 
 def finish(training: Training) -> Program:
     """Return the program of the best epoch so far."""
-    training.model.load_state_dict(training.best_weights)
-    return Program(training.model.cpu(), training.config, training.split.known, training.history)
+    model = deepcopy(training.model)  # training may go on with its own
+    model.load_state_dict(training.best_weights)
+    return Program(model.cpu(), training.config, training.split.known, training.history)
 
 
 def weighing_config(program: Program, **settings: Any) -> WeighingConfig:

@@ -85,10 +85,15 @@ class Reasoner:
         return Proof(found, tuple(Part(rule, self._names(path), amount) for rule, path, amount in parts))
 
     def why_not(self, head: str, relation: str, tail: str, k: int = 3) -> WhyNot:
-        """Return the `k` most confident rules that are one fact short of (head, relation, tail)."""
+        """Return the `k` most confident rules that are one fact short of (head, relation, tail).
+
+        What only a prior speaks for does not follow.
+        """
         source, query, answer, found = self._judge(head, relation, tail)
-        gaps = islice(self._gaps(source, query, answer), k) if found.score <= 0 else ()
-        return WhyNot(found, tuple(gaps))
+        reached = self.evidence.reached(np.array([source]), np.array([query]))
+        follows = bool(reached.at(np.array([0]), np.array([answer]))[0] > 0)
+        gaps = () if follows else islice(self._gaps(source, query, answer), k)
+        return WhyNot(found, follows, tuple(gaps))
 
     def predict(
         self, relations: Iterable[str] | None = None, k: int = 10, *, known: bool = False

@@ -294,7 +294,6 @@ def spread_state(
     state: dict[str, Tensor], model: nn.Module, optimizer: torch.optim.Optimizer
 ) -> dict[str, Tensor]:
     """Give weights and moments of `gather_state` back to model and optimizer; return the best weights."""
-    model.load_state_dict(_under("model.", state))
     moments: dict[int, dict[str, Tensor]] = {}
     for key, value in _under("optimizer.", state).items():
         place, name = key.split(".")
@@ -302,6 +301,7 @@ def spread_state(
     moved = [weights.shape for group in optimizer.param_groups for weights in group["params"]]
     if moments and [moments[place]["exp_avg"].shape for place in sorted(moments)] != moved:
         raise ModelError("The checkpoint is of another version of neurallp. Learn without --resume.")
+    model.load_state_dict(_under("model.", state))
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": moments, "param_groups": groups})
     return _under("best.", state)

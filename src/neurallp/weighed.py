@@ -283,21 +283,20 @@ class WeighedEvidence:
         """Yield a rule's paths with what each adds, the largest first: its share of all walks that arrive."""
         weighed, (source, answer) = self.weighed.queries[query], ends
         if number == PRIOR:
-            giver = self._neighbour(answer, self.weighed.relations.inverse(query))
+            givers = follow(self.operators, np.array([answer]), self.weighed.relations.inverse(query))
+            # Another than the source, where there is one: its own fact would prove itself.
+            giver = int(givers[np.argmax(givers != source)])
             yield self.weighed.prior_rule(query, weighed.prior), (giver, answer), amount
             return
         rule = self.weighed.rule(query, weighed, number)
         if rule.kind == "unary":
-            has = self._neighbour(source, self.weighed.relations.operator_id(rule.body[0]))
-            yield rule, (source, has), amount
+            has = follow(self.operators, np.array([source]), self.weighed.relations.operator_id(rule.body[0]))
+            yield rule, (source, int(has[0])), amount
             return
         lattice = self._lattice(rule, ends)
         total = lattice.total
         for path, worth in lattice.paths():
             yield rule, path, amount * worth / total
-
-    def _neighbour(self, entity: int, k: int) -> int:
-        return int(follow(self.operators, np.array([entity]), k)[0])
 
     def _lattice(self, rule: Rule, ends: tuple[int, int]) -> PathLattice:
         """Return the paths of a rule, each worth how likely a walk takes it; a clue's how few have its D."""

@@ -41,7 +41,7 @@ class WeighingConfig:
     num_learned: int = 50  # taken from a model
     max_rules: int | None = None  # kept of the candidates: those that matter most, weighed anew
     num_pairs: int = 200  # looked at for bodies
-    mining_seconds: float = 300.0  # for all queries together
+    mining_seconds: float = 300.0  # of looking for bodies, for all queries and threads together
     max_questions: int = 4000  # learned from
     hiding: Hiding = "auto"  # what a question may not see
     kinds: tuple[Kind, ...] = ("chain", "prior")
@@ -69,7 +69,7 @@ class WeighingConfig:
     @property
     def lengths(self) -> tuple[int, ...]:
         """How long bodies may be, in every way that is tried."""
-        return self.max_length, *self.other_lengths
+        return tuple(dict.fromkeys((self.max_length, *self.other_lengths)))
 
     @property
     def wants_clues(self) -> bool:
@@ -104,7 +104,7 @@ class Weighing:
         self.valid = _by_query(split.valid, self.num_relations)
         self.true = KnownAnswers(split.true_triples, self.num_relations)
         self.num_threads = num_threads or num_cores()
-        self.deadline = np.inf
+        self.mining_seconds_left = config.mining_seconds
         self._spare: list[Bench] = []
 
     @property
@@ -127,7 +127,7 @@ class Weighing:
 
     def run(self, on_done: Callable[[int], None] = lambda num: None) -> WeighedRules:
         """Return the weighed rules; `on_done` is told how many facts each query has that is done."""
-        self.deadline = monotonic() + self.config.mining_seconds
+        self.mining_seconds_left = self.config.mining_seconds
         pool = ThreadPoolExecutor(self.num_threads)
         try:
             fitted = dict(zip(self.queries, self._fit_all(pool, on_done), strict=True))
@@ -219,9 +219,11 @@ class Bench:
     def _bodies(self, query: int, miner: Miner) -> list[Body]:
         """Return the bodies given for a query and those found between its pairs, without repetition."""
         pairs = self._sample(query, self.config.num_pairs if self.config.num_candidates else 0)
-        ways, deadline = self.weighing.veil.ways, self.weighing.deadline
+        ways, started = self.weighing.veil.ways, monotonic()
         limit = -(-self.config.num_candidates // len(ways))
+        deadline = started + self.weighing.mining_seconds_left
         mined = [body for whole in ways for body in miner.mine(pairs, whole, limit, deadline)]
+        self.weighing.mining_seconds_left -= monotonic() - started
         given = self.weighing.given_bodies(query)
         found = dict.fromkeys([*given, *mined[: self.config.num_candidates]])
         return [body for body in found if body and body != (query,)]

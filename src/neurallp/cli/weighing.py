@@ -27,7 +27,7 @@ Kinds = Annotated[
     str | None,
     typer.Option(
         metavar="KINDS",
-        show_default="chain,prior",
+        show_default="those of RULES, else chain,prior",
         help=f"Kinds of rules to weigh, of {', '.join(KINDS)}; the last three on the CPU only.",
     ),
 ]
@@ -92,6 +92,8 @@ def weigh(
     from ..weighing import WeighingConfig
 
     require_no_model(out)
+    if or_length and not mine:
+        raise ConfigError("--or-length chooses among rules that are found. Find some with --mine.")
     program = None if str(rules) == "-" else load_program(rules)
     config = WeighingConfig(
         max_length=length,

@@ -80,7 +80,10 @@ def _checksum(content: bytes) -> str:
 
 def require_together(path: Path, record: Mapping[str, Any]) -> None:
     """Raise where a file that `path` belongs to is of another save; folders of old do not tell."""
-    for name, expected in record.get("checksums", {}).items():
+    recorded = record.get("checksums", {})
+    if not isinstance(recorded, dict):
+        raise damaged(path, "its checksums are no object")
+    for name, expected in recorded.items():
         if _checksum(_read(path.with_name(name))) != expected:
             raise ModelError(
                 f"{path} and {name} beside it are of two saves: the last was cut short. Learn or weigh again."
