@@ -41,9 +41,9 @@ def rules(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print the rules of MODEL, those of greatest confidence first.
+    """Print the rules of MODEL, those of greatest confidence first, or of greatest weight where they are weighed.
 
-    The share is the confidence divided by that of the query's best rule. With --data, support counts the
+    The share is that confidence or weight divided by that of the query's best rule. With --data, support counts the
     facts that a rule predicts, and the measured confidence is their share of all it predicts.
     """
     from ..program import load_model

@@ -27,7 +27,7 @@ Kinds = Annotated[
     str | None,
     typer.Option(
         metavar="KINDS",
-        show_default="those of RULES, else chain,prior",
+        show_default="chain,prior",
         help=f"Kinds of rules to weigh, of {', '.join(KINDS)}; the last three on the CPU only.",
     ),
 ]
