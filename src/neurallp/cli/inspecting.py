@@ -41,10 +41,10 @@ def rules(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print the rules of MODEL, those of greatest confidence first, or of greatest weight where they are weighed.
+    """Print the rules of MODEL, those of greatest confidence, or weight, first.
 
-    The share is that confidence or weight divided by that of the query's best rule. With --data, support counts the
-    facts that a rule predicts, and the measured confidence is their share of all it predicts.
+    The share is that confidence or weight divided by that of the query's best rule. With --data, support
+    counts the facts that a rule predicts, and the measured confidence is their share of all it predicts.
     """
     from ..program import load_model
 
