@@ -41,7 +41,7 @@ def rules(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print the rules of MODEL, those of greatest confidence, or weight, first.
+    """Print the rules of MODEL, the most confident or weighty first.
 
     The share is that confidence or weight divided by that of the query's best rule. With --data, support
     counts the facts that a rule predicts, and the measured confidence is their share of all it predicts.
