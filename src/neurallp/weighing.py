@@ -171,7 +171,10 @@ class Fitted:
 
 
 def choose_best(fitted: Mapping[int, Sequence[Fitted]]) -> dict[int, WeighedQuery]:
-    """Return each query's weights for the length and penalty that validate best: by its choice, or all'."""
+    """Return each query's weights for the length and penalty that validate best.
+
+    A query with few validation questions takes what is best for all queries together.
+    """
     # (question, length x penalty)
     ranks = {query: np.hstack([each.reciprocal_ranks for each in fits]) for query, fits in fitted.items()}
     together = np.concatenate([*ranks.values()])
@@ -315,7 +318,10 @@ class Fit:
                     self._descend(num_batches * num_passes)
 
     def _trust_links(self) -> None:
-        """Begin with direct links at the log of their odds among all entities: they go before the rest."""
+        """Begin with direct links at the log of their odds among all entities: they go before the rest.
+
+        A pair that is hidden does not count for its link, so odds are told low rather than high.
+        """
         said, right = self.counts[: len(self.bodies)].T
         direct = np.flatnonzero([len(body) == 1 for body in self.bodies])
         odds = right / (said - right + 5.0)

@@ -7,17 +7,6 @@ from ..knowledge import Flags, Ids
 from .compiling import kernel, part
 
 
-@njit(nogil=True, cache=True)
-def find_operator(offsets: Ids, operators: Ids, entity: int, operator: int) -> tuple[int, int]:
-    """Return the range of an entity's edges that belong to one operator."""
-    low, high = offsets[entity], offsets[entity + 1]
-    start = low + np.searchsorted(operators[low:high], operator)
-    stop = start
-    while stop < high and operators[stop] == operator:
-        stop += 1
-    return start, stop
-
-
 @part
 def _first_edge(offsets: Ids, operators: Ids, entity: int, operator: int) -> int:
     """Return where an entity's edges of one operator begin, or would."""
@@ -30,6 +19,15 @@ def _first_edge(offsets: Ids, operators: Ids, entity: int, operator: int) -> int
         else:
             high = middle
     return low
+
+
+@njit(nogil=True, cache=True)
+def find_operator(offsets: Ids, operators: Ids, entity: int, operator: int) -> tuple[int, int]:
+    """Return the range of an entity's edges that belong to one operator."""
+    start = stop = _first_edge(offsets, operators, entity, operator)
+    while stop < offsets[entity + 1] and operators[stop] == operator:
+        stop += 1
+    return start, stop
 
 
 @kernel

@@ -1,14 +1,13 @@
 """The compiled loops behind evidence.py: walking a tree of bodies."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..knowledge import Ids
+from ..knowledge import Flags, Floats, Ids
 
-Floats = NDArray[np.floating[Any]]
 Small = NDArray[np.int32]
 Unsigned = NDArray[np.uint32]  # of indices that loops need not test for being negative
 Evidence = NDArray[np.float32]
@@ -18,7 +17,6 @@ MANTISSA, ROOT_OF_HALF = np.uint64(52), np.float64(0.5**0.5).view(np.uint64)
 
 #: Entities gone through in the time that it takes to look up one run.
 LOOK_UP = 16
-Flags = NDArray[np.bool_]
 
 
 class Runs(NamedTuple):
@@ -59,8 +57,8 @@ class Scratch(NamedTuple):
     """Working space for one thread."""
 
     entities: Small  # (depth, entity) where the walk stands after each step, packed
-    forward: NDArray[np.float64]  # (depth, entity)
-    backward: NDArray[np.float64]
+    forward: Floats  # (depth, entity)
+    backward: Floats
     counts: Ids  # (depth,) how many stand there; 0 in between
     places: Small  # (depth, entity) where an entity stands in the frontier there, or -1
     runs: Small  # (entity,) those that leave a frontier

@@ -13,10 +13,9 @@ from torch.autograd.function import once_differentiable
 
 from ..attention import Attention
 from ..errors import ConfigError
-from ..knowledge import Ids
+from ..knowledge import Floats, Ids
 from .kernels import (
     BLOCK,
-    Doubles,
     Graph,
     Listing,
     Pairs,
@@ -30,7 +29,7 @@ from .kernels import (
 from .operators import Operators, num_cores
 from .walks import Scores, Walks
 
-Room = tuple[Doubles, Doubles]  # for gradients of walks to both attentions
+Room = tuple[Floats, Floats]  # for gradients of walks to both attentions
 
 # Walks that a thread takes at a time: few, because one walk from a hub can cost as much as a thousand others.
 CHUNK = 32
@@ -258,7 +257,7 @@ def _walk_again(engine: FrontierEngine, task: Task, pairs: Pairs) -> Iterator[tu
 def _score(
     task: Task,
     pairs: Pairs,
-    out: tuple[Doubles, Doubles],
+    out: tuple[Floats, Floats],
     room: Room | None,
     base: int,
     graph: Graph,
@@ -283,5 +282,5 @@ def _most_walks(task: Task) -> int:
     return max(CHUNK, MOST_GRADIENT_BYTES // sum(each.nbytes for each in _gradient_room(task, 1)))
 
 
-def _doubles(gradients: Tensor | None, num: int) -> Doubles:
+def _doubles(gradients: Tensor | None, num: int) -> Floats:
     return np.zeros(num) if gradients is None else gradients.double().contiguous().numpy()

@@ -11,13 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..knowledge import Ids
+from ..knowledge import Flags, Floats, Ids
 from .compiling import in_a_hurry, kernel, part
 from .reference import SMALLEST_SUM
 
-Doubles = NDArray[np.float64]
 Small = NDArray[np.uint32]  # half the traffic of 64 bits, and unsigned: numba adds no test for -1
-Flags = NDArray[np.bool_]
 
 #: Entities that share a flag saying that one of them has a score.
 BLOCK = 32
@@ -36,15 +34,15 @@ class Trail(NamedTuple):
     """What one walk leaves behind; `memories`, `adjoints`, `scores` and flags are zero between walks."""
 
     memories: (
-        Doubles  # (T + 1, entity): u_0 … u_T before division; a last hop not followed leaves what it reads
+        Floats  # (T + 1, entity): u_0 … u_T before division; a last hop not followed leaves what it reads
     )
-    adjoints: Doubles  # (T + 1, entity): gradients to the memories
+    adjoints: Floats  # (T + 1, entity): gradients to the memories
     touched: Small  # entities in order of first touch
     seen: Flags  # (entity,) whether touched
     reached: Ids  # (T + 1,) how many were touched by step t
-    totals: Doubles  # (T + 1,) the sum of each memory
-    weights: Doubles  # (T + 2, slot): memory attention over each memory's sum; in the last row 1 over it
-    scores: Doubles  # (entity,) added over ranks
+    totals: Floats  # (T + 1,) the sum of each memory
+    weights: Floats  # (T + 2, slot): memory attention over each memory's sum; in the last row 1 over it
+    scores: Floats  # (entity,) added over ranks
     blocks: Flags  # (block,) whether a block of entities has scores
 
 
@@ -55,8 +53,8 @@ class Task(NamedTuple):
     rows: Ids
     hidden: Ids  # (list, n): edges to hide, ascending; -1 stands for none
     hiding: Ids  # (walk,) the list of each
-    operator: Doubles  # (rank, row, step, operator)
-    memory: Doubles  # (rank, row, step + 1, slot)
+    operator: Floats  # (rank, row, step, operator)
+    memory: Floats  # (rank, row, step + 1, slot)
     normalize: bool
     may_return: bool
 
@@ -66,8 +64,8 @@ class Pairs(NamedTuple):
 
     offsets: Ids  # (walk + 1,)
     entities: Small
-    gradients: Doubles
-    total_gradients: Doubles  # (walk,)
+    gradients: Floats
+    total_gradients: Floats  # (walk,)
 
     @classmethod
     def none(cls, num_walks: int) -> "Pairs":
@@ -78,10 +76,10 @@ class Pairs(NamedTuple):
 class Sums(NamedTuple):
     """What walks add to; where no gradients are wanted, theirs is one row that is thrown away."""
 
-    scores: Doubles  # (pair,)
-    totals: Doubles  # (walk,)
-    operator: Doubles  # (walk, rank, step, operator): gradients
-    memory: Doubles  # (walk, rank, step + 1, slot)
+    scores: Floats  # (pair,)
+    totals: Floats  # (walk,)
+    operator: Floats  # (walk, rank, step, operator): gradients
+    memory: Floats  # (walk, rank, step + 1, slot)
 
 
 class Listing(NamedTuple):
@@ -89,7 +87,7 @@ class Listing(NamedTuple):
 
     ends: Ids  # (walk + 1,) the first is 0
     entities: Ids
-    values: Doubles
+    values: Floats
 
     @classmethod
     def of(cls, num_walks: int, num_entities: int) -> "Listing":
@@ -147,15 +145,15 @@ def _take_step(
     offsets: Small,
     runs: Small,
     targets: Small,
-    memories: Doubles,
+    memories: Floats,
     touched: Small,
     seen: Flags,
     reached: Ids,
-    totals: Doubles,
-    weights: Doubles,
+    totals: Floats,
+    weights: Floats,
     source: int,
-    a: Doubles,
-    b: Doubles,
+    a: Floats,
+    b: Floats,
     t: int,
     follow: bool,
     normalize: bool,
@@ -208,10 +206,10 @@ def _inflow(
     offsets: Small,
     runs: Small,
     targets: Small,
-    memories: Doubles,
-    adjoints: Doubles,
-    a: Doubles,
-    a_grad: Doubles,
+    memories: Floats,
+    adjoints: Floats,
+    a: Floats,
+    a_grad: Floats,
     entity: int,
     gradient: float,
 ) -> float:
@@ -238,15 +236,15 @@ def _step_back(
     offsets: Small,
     runs: Small,
     targets: Small,
-    memories: Doubles,
-    adjoints: Doubles,
+    memories: Floats,
+    adjoints: Floats,
     touched: Small,
     reached: Ids,
-    totals: Doubles,
-    weights: Doubles,
-    a: Doubles,
-    a_grad: Doubles,
-    b_grad: Doubles,
+    totals: Floats,
+    weights: Floats,
+    a: Floats,
+    a_grad: Floats,
+    b_grad: Floats,
     t: int,
     common: float,
     normalize: bool,
@@ -284,7 +282,7 @@ def _step_back(
 
 
 @part
-def _list_scores(scores: Doubles, blocks: Flags, entities: Ids, values: Doubles, place: int) -> int:
+def _list_scores(scores: Floats, blocks: Flags, entities: Ids, values: Floats, place: int) -> int:
     """Move the scores from `place` on into the list, entities ascending; return where they end."""
     for block in range(len(blocks)):
         if not blocks[block]:

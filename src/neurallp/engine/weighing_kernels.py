@@ -1,15 +1,13 @@
 """The compiled loops behind weighing: losses, ranks and scores from what rules say."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..knowledge import Ids
+from ..knowledge import Floats, Ids
 from .evidence_kernels import Entries, Small
-
-Floats = NDArray[np.floating[Any]]
 
 
 class Lessons(NamedTuple):
@@ -29,15 +27,15 @@ class Lessons(NamedTuple):
 class Terms(NamedTuple):
     """Weights, or their slopes, under every setting."""
 
-    rules: NDArray[np.float64]  # (rule, 3, setting)
-    prior: NDArray[np.float64]  # (setting,)
+    rules: Floats  # (rule, 3, setting)
+    prior: Floats  # (setting,)
 
 
 class Sheet(NamedTuple):
     """Space to score one question under several settings at once; marks are 0 between questions."""
 
-    scores: NDArray[np.float64]  # (setting, entity)
-    odds: NDArray[np.float64]  # (setting, entity) exp of what the prior says
+    scores: Floats  # (setting, entity)
+    odds: Floats  # (setting, entity) exp of what the prior says
     touched: Small  # (entity,)
     marks: NDArray[np.int8]  # (entity,) 1: has a score of its own, 2: no candidate
 
