@@ -81,3 +81,17 @@ def attention_of(model, query):
     """Return both attentions of one query as nested lists, a pair for each rank."""
     operator, memory = (each[:, 0].tolist() for each in model.attend(np.array([query])).pair)
     return list(zip(operator, memory, strict=True))
+
+
+def finite_differences(function, weights, step=1e-6):
+    """Return the slope of a number along each of the weights, which are moved in place and put back."""
+    slopes = torch.zeros_like(weights)
+    for place in np.ndindex(*weights.shape):
+        before = weights[place].item()
+        ends = []
+        for by in (step, -step):
+            weights[place] = before + by
+            ends.append(float(function()))
+        weights[place] = before
+        slopes[place] = (ends[0] - ends[1]) / (2 * step)
+    return slopes

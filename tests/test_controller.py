@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from samples import finite_differences
 
 from neurallp.controller import Controller, RelationController
 
@@ -133,18 +134,37 @@ def test_previous_keys_read_h0_to_the_last_and_present_keys_h1_to_this(
 
 
 @pytest.mark.parametrize("memory_keys", ["previous", "present"])
-@pytest.mark.parametrize("num_steps", [1, 3])
-def test_gradients_to_every_weight_pass_the_finite_difference_check(num_steps, memory_keys):
+@pytest.mark.parametrize(("num_steps", "num_ranks"), [(1, 2), (3, 1)])
+def test_the_way_back_leads_to_the_slopes_of_every_weight(num_steps, num_ranks, memory_keys):
     allowed = torch.ones(NUM_OPERATORS, NUM_OPERATORS, dtype=torch.bool)
     allowed[2, 3:] = False
-    relation_controller = controller(num_steps, 1, memory_keys, allowed)
-    names, weights = zip(*relation_controller.named_parameters(), strict=True)
+    relation_controller = controller(num_steps, num_ranks, memory_keys, allowed)
+    queries = torch.tensor([4, 2])
+    attention, back = relation_controller.read(queries)
+    gradients = [torch.randn(each.shape, dtype=torch.float64) for each in attention.pair]
 
-    def attention(*given):
+    def weighed_sum():
+        pairs = zip(relation_controller(queries).pair, gradients, strict=True)
+        return sum((each * gradient).sum() for each, gradient in pairs)
+
+    found = zip(relation_controller.named_parameters(), back(*gradients), strict=True)
+    for (name, weight), gradient in found:
+        slopes = finite_differences(weighed_sum, weight.data)
+        torch.testing.assert_close(gradient, slopes, rtol=1e-5, atol=1e-8, msg=name)
+
+
+@pytest.mark.parametrize("memory_keys", ["previous", "present"])
+def test_a_controller_of_given_vectors_carries_gradients_to_them_and_its_weights(memory_keys):
+    torch.manual_seed(0)
+    one = Controller(EMBEDDING_SIZE, HIDDEN_SIZE, NUM_OPERATORS, num_steps=2).double()
+    names, weights = zip(*one.named_parameters(), strict=True)
+
+    def attention(query, *given):
         changed = dict(zip(names, given, strict=True))
-        return torch.func.functional_call(relation_controller, changed, torch.tensor([4, 2])).pair
+        return torch.func.functional_call(one, changed, (query, None, memory_keys))
 
-    assert torch.autograd.gradcheck(attention, [each.detach().requires_grad_() for each in weights])
+    query = torch.randn(2, EMBEDDING_SIZE, dtype=torch.float64)
+    assert torch.autograd.gradcheck(attention, [each.detach().requires_grad_() for each in (query, *weights)])
 
 
 def test_the_forget_gate_starts_open_and_the_others_level():

@@ -199,7 +199,9 @@ def test_gradients_pass_the_finite_difference_check(engine, normalize):
     assert torch.autograd.gradcheck(outputs, case.attention.pair)
 
 
-def test_any_number_of_threads_gives_the_same_bits():
+def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
+    monkeypatch.setattr(frontier_module, "CHUNK", 3)
+    monkeypatch.setattr(frontier_module, "WORTH_WAKING", 0.0)
     case = Case(5, num_steps=3, dtype=torch.float32)
     one, two, three = (case.results(FrontierEngine(case.operators, n), True) for n in (1, 2, 3))
     assert all(torch.equal(a, b) and torch.equal(a, c) for a, b, c in zip(one, two, three, strict=True))
@@ -219,6 +221,23 @@ def test_gradients_in_parts_equal_gradients_at_once(monkeypatch):
     monkeypatch.setattr(frontier_module, "MOST_GRADIENT_BYTES", 1)
     in_parts = case.results(FrontierEngine(case.operators), True)
     assert all(torch.equal(a, b) for a, b in zip(at_once, in_parts, strict=True))
+
+
+@each_engine
+@pytest.mark.parametrize("one_each", [False, True])
+def test_the_way_back_leads_to_what_autograd_finds(engine, one_each):
+    case = Case(7, num_steps=2, num_ranks=2)
+    rows, entities = (np.arange(20), case.entities[:20]) if one_each else (case.rows, case.entities)
+    asked = case.attention, case.walks, rows, entities
+    walker, (to_scores, to_totals) = engine(case.operators), case.gradients
+    scored = walker.score_pairs(*asked, normalize=True)
+    ends = walker.pair_scores(*asked, normalize=True)
+    for with_totals in (None, to_totals):
+        some = (to_scores[: len(rows)], torch.zeros(20) if with_totals is None else with_totals)
+        expected = torch.autograd.grad(ends, case.attention.pair, some, retain_graph=True)
+        found = walker.score_pairs(*asked, normalize=True).back(some[0], with_totals)
+        for ours, theirs in zip((scored.scores, scored.totals, *found), (*ends, *expected), strict=True):
+            torch.testing.assert_close(ours, theirs.detach(), rtol=1e-12, atol=1e-12)
 
 
 @each_engine

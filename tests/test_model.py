@@ -83,9 +83,9 @@ def test_pair_scores_are_the_scores_and_each_walk_s_total_is_their_sum(kb, setti
     dense = dense_scores(model, kb)
     rows, entities = (grid.reshape(-1) for grid in np.mgrid[: len(sources), : len(kb.entities)])
     engine = ReferenceEngine(Operators.of(kb))
-    pairs, totals = model.pair_scores(engine, Walks.free(sources, queries), rows, entities)
-    np.testing.assert_allclose(pairs.detach().reshape(dense.shape), dense)
-    np.testing.assert_allclose(totals.detach(), dense.sum(1))
+    scored = model.score_pairs(engine, Walks.free(sources, queries), rows, entities)
+    np.testing.assert_allclose(scored.scores.reshape(dense.shape), dense)
+    np.testing.assert_allclose(scored.totals, dense.sum(1))
 
 
 def test_pair_scores_teach_every_weight_of_the_controller():
@@ -93,11 +93,11 @@ def test_pair_scores_teach_every_weight_of_the_controller():
     model = untrained(kb, num_ranks=2)
     engine = ReferenceEngine(Operators.of(kb))
     walks = Walks.free(np.array([0, 1]), np.array([0, 1]))
-    pairs, _ = model.pair_scores(engine, walks, np.array([0, 1]), np.array([2, 3]))
-    pairs.log().sum().backward()
-    for name, weight in model.named_parameters():
-        assert weight.grad is not None, name
-        assert weight.grad.abs().sum() > 0, name
+    scored = model.score_pairs(engine, walks, np.array([0, 1]), np.array([2, 3]))
+    gradients = scored.back(1 / scored.scores, None)
+    for (name, weight), gradient in zip(model.named_parameters(), gradients, strict=True):
+        assert gradient.shape == weight.shape, name
+        assert gradient.abs().sum() > 0, name
 
 
 def test_entities_are_no_part_of_a_model():

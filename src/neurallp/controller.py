@@ -1,6 +1,8 @@
 """The recurrent controller: reads a query, says which operators and memories to use (eqs. 9-11)."""
 
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +12,8 @@ from .attention import Attention
 from .lstm import LSTM, Tape, steps_back, take_steps
 
 MemoryKeys = Literal["present", "previous"]
+Attended = tuple[Tensor, Tensor, Tape]  # attention (step, query, operator) and (query, step, slot)
+Back = Callable[[Tensor, Tensor], tuple[Tensor, ...]]  # from gradients to both attentions
 
 
 class Controller(nn.Module):
@@ -26,11 +30,19 @@ class Controller(nn.Module):
 
     def forward(self, query: Tensor, allowed: Tensor | None, keys: MemoryKeys) -> tuple[Tensor, Tensor]:
         """Return a_t (query, step, operator) and b_t (query, step, slot) for queries (query, input)."""
-        weights = self.operator.weight, self.operator.bias, *self.lstm.weights
-        attention: tuple[Tensor, Tensor] = _Attend.apply(
-            allowed, keys, self.num_steps, query, self.end, *weights
-        )  # type: ignore[no-untyped-call]
+        attention: tuple[Tensor, Tensor] = _Attend.apply(allowed, keys, self.num_steps, query, *self.weights)  # type: ignore[no-untyped-call]
         return attention
+
+    def read(self, query: Tensor, allowed: Tensor | None, keys: MemoryKeys) -> tuple[Attended, Back]:
+        """Return the same without torch's autograd, and the way back to the query and all weights."""
+        weights = self.weights
+        attended = _attend(allowed, keys, self.num_steps, query, *weights)
+        return attended, partial(_attend_back, keys, weights, attended)
+
+    @property
+    def weights(self) -> tuple[Tensor, ...]:
+        """All weights, in the order of `parameters`."""
+        return self.end, *self.lstm.weights, self.operator.weight, self.operator.bias
 
 
 class _Attend(torch.autograd.Function):
@@ -38,35 +50,51 @@ class _Attend(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        allowed: Tensor | None,
-        keys: MemoryKeys,
-        num_steps: int,
-        query: Tensor,
-        end: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        *lstm: Tensor,
+        ctx: Any, allowed: Tensor | None, keys: MemoryKeys, num_steps: int, query: Tensor, *weights: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return both attentions."""
-        tape = take_steps(torch.cat([query, end.unsqueeze(0)]), num_steps, *lstm)
-        operator = _attend_operators(tape.states[1:-1], weight, bias, allowed)
-        memory = _attend_memories(tape.states[1:].transpose(0, 1), keys)
+        operator, memory, tape = _attend(allowed, keys, num_steps, query, *weights)
         ctx.keys = keys
-        ctx.save_for_backward(operator, memory, weight, *lstm[:2], *tape)
+        ctx.save_for_backward(*weights, operator, memory, *tape)
         return operator.transpose(0, 1), memory
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, to_operator: Tensor, to_memory: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the gradients to the query, END and all weights."""
-        operator, memory, weight, *lstm, read, gates, cells, squashed, states = ctx.saved_tensors
-        to_logits = _softmax_back(operator, to_operator.transpose(0, 1)).flatten(0, 1)
-        to_states = _memories_back(memory, to_memory, states[1:].transpose(0, 1), ctx.keys).transpose(0, 1)
-        to_states[:-1] += (to_logits @ weight).view_as(states[1:-1])
-        to_weight = to_logits.T @ states[1:-1].flatten(0, 1)
-        to_read, *to_lstm = steps_back(Tape(read, gates, cells, squashed, states), to_states, *lstm)
-        return None, None, None, to_read[:-1], to_read[-1], to_weight, to_logits.sum(0), *to_lstm
+        """Return the gradients to the query and all weights."""
+        weights, (operator, memory, *tape) = ctx.saved_tensors[:7], ctx.saved_tensors[7:]
+        attended = operator, memory, Tape(*tape)
+        return None, None, None, *_attend_back(ctx.keys, weights, attended, to_operator, to_memory)
+
+
+def _attend(
+    allowed: Tensor | None,
+    keys: MemoryKeys,
+    num_steps: int,
+    query: Tensor,
+    end: Tensor,
+    *weights: Tensor,
+) -> Attended:
+    """Return both attentions and what the way back needs; weights in the order of the module's."""
+    *lstm, weight, bias = weights
+    tape = take_steps(torch.cat([query, end.unsqueeze(0)]), num_steps, *lstm)
+    operator = _attend_operators(tape.states[1:-1], weight, bias, allowed)
+    return operator, _attend_memories(tape.states[1:].transpose(0, 1), keys), tape
+
+
+def _attend_back(
+    keys: MemoryKeys, weights: Sequence[Tensor], attended: Attended, to_operator: Tensor, to_memory: Tensor
+) -> tuple[Tensor, ...]:
+    """Return the gradients to the query and to all weights."""
+    _, *lstm, _, _, weight, _ = weights
+    operator, memory, tape = attended
+    states = tape.states
+    to_logits = _softmax_back(operator, to_operator.transpose(0, 1)).flatten(0, 1)
+    to_states = _memories_back(memory, to_memory, states[1:].transpose(0, 1), keys).transpose(0, 1)
+    to_states[:-1] += (to_logits @ weight).view_as(states[1:-1])
+    to_weight = to_logits.T @ states[1:-1].flatten(0, 1)
+    to_read, *to_lstm = steps_back(tape, to_states, *lstm)
+    return to_read[:-1], to_read[-1], *to_lstm, to_weight, to_logits.sum(0)
 
 
 def _attend_operators(hidden: Tensor, weight: Tensor, bias: Tensor, allowed: Tensor | None) -> Tensor:
@@ -125,9 +153,29 @@ class RelationController(nn.Module):
         self.register_buffer("allowed", allowed)
 
     def forward(self, queries: Tensor) -> Attention:
-        """Return the attention of distinct queries, (query,) operator ids."""
+        """Return the attention of distinct queries, (query,) operator ids; nothing is recorded."""
+        return self.read(queries)[0]
+
+    @torch.no_grad()
+    def read(self, queries: Tensor) -> tuple[Attention, Back]:
+        """Return the attention of distinct queries, and the way back to all weights, in their order."""
         inputs = self.embedding(queries)
         allowed = self.allowed if self.allowed is None else self.allowed[queries]
-        ranks = [controller(inputs, allowed, self.memory_keys) for controller in self.ranks]
-        operator, memory = zip(*ranks, strict=True)
-        return Attention(torch.stack(operator), torch.stack(memory))
+        ranks = [
+            rank.read(inputs, allowed, self.memory_keys) for rank in cast(Iterable[Controller], self.ranks)
+        ]
+        attended, ways_back = zip(*ranks, strict=True)
+        operator, memory, _ = zip(*attended, strict=True)
+        attention = Attention(torch.stack(operator).transpose(1, 2), torch.stack(memory))
+        return attention, partial(self._back, queries, ways_back)
+
+    @torch.no_grad()
+    def _back(
+        self, queries: Tensor, ways_back: Sequence[Back], to_operator: Tensor, to_memory: Tensor
+    ) -> tuple[Tensor, ...]:
+        to_embedding, to_ranks = torch.zeros_like(self.embedding.weight), []
+        for back, *gradients in zip(ways_back, to_operator, to_memory, strict=True):
+            to_inputs, *to_weights = back(*gradients)
+            to_embedding[queries] += to_inputs
+            to_ranks += to_weights
+        return to_embedding, *to_ranks

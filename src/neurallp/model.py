@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from .attention import Attention
 from .controller import MemoryKeys, RelationController
-from .engine import Engine, Scores, Walks
+from .engine import Engine, Scored, Scores, Walks
 from .errors import require_choice, require_positive
 from .knowledge import Ids, KnowledgeBase, Relations
 
@@ -78,17 +78,17 @@ class NeuralLP(nn.Module):
         attention: Attention = self.controller(torch.as_tensor(queries, device=device))
         return attention
 
-    def pair_scores(self, engine: Engine, walks: Walks, rows: Ids, entities: Ids) -> tuple[Tensor, Tensor]:
-        """Return the scores of (walk, entity) pairs and each walk's total; `walks.rows` are queries here."""
+    def score_pairs(self, engine: Engine, walks: Walks, rows: Ids, entities: Ids) -> Scored:
+        """Return the scores of (walk, entity) pairs, each walk's total, and the way back to all weights.
+
+        `walks.rows` are queries here.
+        """
         # The attention depends on the query alone: once per distinct query, not once per question.
         queries, places = np.unique(walks.rows, return_inverse=True)
-        return engine.pair_scores(
-            self.attend(queries),
-            replace(walks, rows=places),
-            rows,
-            entities,
-            normalize=self.config.normalize,
-        )
+        attention, to_weights = self.controller.read(torch.as_tensor(queries, device=self.reflexive.device))
+        walks, normalize = replace(walks, rows=places), self.config.normalize
+        scored = engine.score_pairs(attention, walks, rows, entities, normalize=normalize)
+        return replace(scored, back=lambda *gradients: to_weights(*scored.back(*gradients)))
 
     @torch.no_grad()
     def scores(

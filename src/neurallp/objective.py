@@ -1,7 +1,8 @@
-"""What training minimises: the paper's log score, and rivals."""
+"""What training minimises: the paper's log score, and rivals; each with its gradients written out."""
 
 from typing import Literal
 
+import torch
 from torch import Tensor
 
 Objective = Literal["log-score", "share"]
@@ -10,17 +11,23 @@ Objective = Literal["log-score", "share"]
 SMALLEST_SCORE = 1e-20
 
 
-def log_score(answers: Tensor) -> Tensor:
-    """Return the mean of -log score(y | x), the paper's objective (eq. 4, with its logarithm)."""
-    return -answers.clamp(min=SMALLEST_SCORE).log().mean()
+def log_score(answers: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the mean of -log score(y | x), the paper's objective (eq. 4, with its logarithm).
+
+    And its gradient to the answers' scores.
+    """
+    clamped = answers.clamp(min=SMALLEST_SCORE)
+    slopes = torch.where(answers > SMALLEST_SCORE, -1 / (len(answers) * clamped), 0.0)
+    return -clamped.log().mean(), slopes
 
 
-def share(answers: Tensor, rivals: Tensor) -> Tensor:
+def share(answers: Tensor, rivals: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return the mean of -log of the answer's share of all scores that are not known to be right.
 
-    The mean is over answers that can be reached; 0 where none can.
+    And its gradients to answers and rivals. The mean is over answers that can be reached; 0 where none can.
     """
-    # Select before dividing: without rivals an unreachable answer is 0 / 0, whose gradient is not a number.
     reachable = answers > SMALLEST_SCORE
-    right, wrong = answers[reachable], rivals[reachable]
-    return -(right / (right + wrong)).log().sum() / max(1, len(right))
+    # An unreachable answer without rivals would be 0 / 0.
+    right, everything = (torch.where(reachable, each, 1.0) for each in (answers, answers + rivals))
+    each = reachable.to(answers.dtype) / reachable.sum().clamp(min=1)
+    return (each * (everything / right).log()).sum(), each / everything - each / right, each / everything

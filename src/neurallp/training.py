@@ -8,10 +8,11 @@ from typing import Literal, get_args
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from .descent import Descent, copy_of, in_a_row
 from .engine import Operators, Walks, make_engine
-from .errors import ConfigError, ModelError, require_choice, require_positive
+from .errors import ConfigError, require_choice, require_positive
 from .evaluation import Evaluation, evaluate
 from .knowledge import Ids, KnownAnswers, Questions, Split, ask_both_ways, separate_facts
 from .model import ModelScorer, NeuralLP
@@ -77,10 +78,8 @@ class Training:
         self.lesson = Lesson.of(split, config)
         self.engine = make_engine(engine, self.lesson.operators, device)
         self.judge = Judge(split, engine, device)
-        self.weights = list(model.parameters())
-        self.flat_weights = _lay_end_to_end(self.weights)
-        self.optimizer = torch.optim.Adam([self.flat_weights], lr=config.learning_rate, fused=True)
-        self.best_weights = _copy(model.state_dict())
+        self.descent = Descent(self.model, config.learning_rate)
+        self.best_weights = copy_of(model.state_dict())
 
     def epochs(self) -> Iterator[Epoch]:
         """Yield epochs until the last, or until validation has not improved for `patience` of them."""
@@ -88,7 +87,7 @@ class Training:
             with one_torch_thread():
                 self.history.append(self._run_epoch())
             if self.history[-1].is_best:
-                self.best_weights = _copy(self.model.state_dict())
+                self.best_weights = copy_of(self.model.state_dict())
             yield self.history[-1]
 
     @property
@@ -109,7 +108,7 @@ class Training:
         batches = self.lesson.batches(np.random.default_rng([self.config.seed, number]))
         losses = [self.step(batch) for batch in batches]
         loss = float(torch.stack(losses).mean())
-        if not bool(self.flat_weights.isfinite().all()):
+        if not bool(self.descent.row.isfinite().all()):
             rate = self.config.learning_rate
             raise ConfigError(f"Learning went out of bounds in epoch {number}. Lower learning_rate {rate}.")
         mrr = self.judge.valid_mrr(self.model)
@@ -123,45 +122,43 @@ class Training:
     def step(self, batch: "Batch") -> Tensor:
         """Take one step of gradient descent and return the loss before it."""
         loss, gradients = self.differentiate(batch)
-        self.flat_weights.grad = torch.cat([each.flatten() for each in gradients]).clamp_(-5.0, 5.0)
-        self.optimizer.step()
+        self.descent.step(in_a_row(gradients).clamp_(-5.0, 5.0))
         self.on_step()
         return loss
 
     def differentiate(self, batch: "Batch") -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Return the loss of a batch and its gradients to the weights."""
-        loss = self.loss(batch)
-        return loss.detach(), torch.autograd.grad(loss, self.weights)
-
-    def loss(self, batch: "Batch") -> Tensor:
-        """Return the objective over a batch of questions."""
+        """Return the objective over a batch of questions, and its gradients to the weights."""
+        if self.config.objective == "share":
+            return self._share(batch)
         rows, answers = np.arange(len(batch.walks)), batch.questions.answers
-        if self.config.objective == "log-score":
-            return log_score(self.model.pair_scores(self.engine, batch.walks, rows, answers)[0])
-        return self._share(batch, rows, answers)
+        scored = self.model.score_pairs(self.engine, batch.walks, rows, answers)
+        loss, to_answers = log_score(scored.scores)
+        return loss, scored.back(to_answers, None)
 
-    def _share(self, batch: "Batch", rows: Ids, answers: Ids) -> Tensor:
-        questions = batch.questions
+    def _share(self, batch: "Batch") -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Return the share with its gradients; other known answers and barred sources are no rivals."""
+        questions, num = batch.questions, len(batch.walks)
         known_rows, known = self.lesson.known.pairs(questions.sources, questions.queries)
         barred = np.flatnonzero(self.model.excludes_source(questions.queries))
-        all_rows = np.concatenate([rows, known_rows, barred])
-        entities = np.concatenate([answers, known, questions.sources[barred]])
-        pairs, total = self.model.pair_scores(self.engine, batch.walks, all_rows, entities)
-        excused = total.new_zeros(len(rows)).index_add(
-            0, torch.as_tensor(all_rows[len(rows) :], device=total.device), pairs[len(rows) :]
-        )
-        return share(pairs[: len(rows)], (total - excused).clamp(min=0.0))
+        rows = np.concatenate([np.arange(num), known_rows, barred])
+        entities = np.concatenate([questions.answers, known, questions.sources[barred]])
+        scored = self.model.score_pairs(self.engine, batch.walks, rows, entities)
+        excused = torch.as_tensor(rows[num:], device=scored.scores.device)
+        rivals = scored.totals.index_add(0, excused, scored.scores[num:], alpha=-1)
+        loss, to_answers, to_rivals = share(scored.scores[:num], rivals.clamp(min=0.0))
+        to_rivals = torch.where(rivals > 0, to_rivals, 0.0)
+        return loss, scored.back(torch.cat([to_answers, -to_rivals[excused]]), to_rivals)
 
     def state(self) -> dict[str, Tensor]:
-        """Return the last epoch's weights and optimizer moments, and the best weights.
+        """Return the last epoch's weights and moments, and the best weights.
 
         With the history it is all that resuming needs.
         """
-        return gather_state(self.model, self.optimizer, self.best_weights)
+        return self.descent.state(self.best_weights)
 
     def restore(self, state: dict[str, Tensor], history: list[Epoch]) -> None:
         """Go on from `state` as if the epochs of `history` had just been run."""
-        self.best_weights, self.history = spread_state(state, self.model, self.optimizer), list(history)
+        self.best_weights, self.history = self.descent.restore(state), list(history)
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,58 +264,9 @@ def one_torch_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _lay_end_to_end(weights: list[nn.Parameter]) -> nn.Parameter:
-    """Move all weights into one row, of which they become parts: one long step of Adam takes a third."""
-    row = nn.Parameter(torch.cat([each.detach().flatten() for each in weights]))
-    parts = row.detach().split_with_sizes([each.numel() for each in weights])
-    for each, place in zip(weights, parts, strict=True):
-        each.data = place.view_as(each)
-    return row
-
-
-def gather_state(
-    model: nn.Module, optimizer: torch.optim.Optimizer, best_weights: dict[str, Tensor]
-) -> dict[str, Tensor]:
-    """Return the weights of a run, the moments of its optimizer and its best weights under one roof."""
-    moments = {
-        f"optimizer.{place}.{name}": value
-        for place, entry in optimizer.state_dict()["state"].items()
-        for name, value in entry.items()
-    }
-    weights = {f"model.{name}": value for name, value in model.state_dict().items()}
-    best = {f"best.{name}": value for name, value in best_weights.items()}
-    return _copy(weights | best | moments)
-
-
-def spread_state(
-    state: dict[str, Tensor], model: nn.Module, optimizer: torch.optim.Optimizer
-) -> dict[str, Tensor]:
-    """Give weights and moments of `gather_state` back to model and optimizer; return the best weights."""
-    moments: dict[int, dict[str, Tensor]] = {}
-    for key, value in _under("optimizer.", state).items():
-        place, name = key.split(".")
-        moments.setdefault(int(place), {})[name] = value
-    moved = [weights.shape for group in optimizer.param_groups for weights in group["params"]]
-    if moments and [moments[place]["exp_avg"].shape for place in sorted(moments)] != moved:
-        raise ModelError("The checkpoint is of another version of neurallp. Learn without --resume.")
-    model.load_state_dict(_under("model.", state))
-    groups = optimizer.state_dict()["param_groups"]
-    optimizer.load_state_dict({"state": moments, "param_groups": groups})
-    return _under("best.", state)
-
-
 def require_device(device: str) -> None:
     """Raise unless torch can use `device`."""
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         raise ConfigError(f"Cannot use the device {device!r}. Use cpu, or cuda with a GPU.") from error
-
-
-def _copy(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor.detach().clone() for name, tensor in tensors.items()}
-
-
-def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return the tensors whose name starts so, without that start."""
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -26,14 +26,15 @@ def part(function: F) -> F:
 
 @contextmanager
 def in_a_hurry() -> Iterator[None]:
-    """Have numba compile in two thirds of the time.
+    """Have numba compile in less time.
 
-    Loops that wait for memory run no faster for the last of LLVM's optimisations, and what the compiler holds
-    on to is no garbage, so looking for it is lost time.
+    Loops that wait for memory hardly run faster for the last of LLVM's optimisations (without the second
+    level they take up to twice as long), and what the compiler holds on to is no garbage, so looking for it
+    is lost time.
     """
     config: Any = numba.config
     level, collecting = config.OPT, gc.isenabled()
-    config.OPT = 1
+    config.OPT = 2
     gc.disable()
     try:
         yield

@@ -17,7 +17,7 @@ from ..errors import ConfigError
 from ..knowledge import Ids
 from .operators import Operators
 from .reference import SMALLEST_SUM
-from .walks import Scores, Walks
+from .walks import ByAutograd, Scores, Walks
 
 # Walks go in blocks of this many: one warp reads a block's row with 16 bytes a lane.
 BLOCK = 128
@@ -34,7 +34,7 @@ FEW_HIDDEN = 4
 MAX_BYTES = 8 << 30
 
 
-class CudaEngine:
+class CudaEngine(ByAutograd):
     """Keeps every memory as a dense (entity, walk) block on the GPU and sums along lists of edges.
 
     One call takes up to 4 bytes x (entities + operators) x walks x ((3 ranks + 1) T + 7), T the number of

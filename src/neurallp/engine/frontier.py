@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,12 +28,15 @@ from .kernels import (
     walk_chunk,
 )
 from .operators import Operators, num_cores
-from .walks import Scores, Walks
+from .walks import Scored, Scores, Walks
 
 Room = tuple[Floats, Floats]  # for gradients of walks to both attentions
 
 # Walks that a thread takes at a time: few, because one walk from a hub can cost as much as a thousand others.
 CHUNK = 32
+
+# Seconds of work below which no other thread is woken.
+WORTH_WAKING = 0.001
 
 # Gradients are kept walk by walk, so that their sum does not depend on the threads; this bounds them.
 MOST_GRADIENT_BYTES = 1 << 28
@@ -57,9 +61,57 @@ class FrontierEngine:
         self, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
     ) -> tuple[Tensor, Tensor]:
         """Return the scores of given (walk, entity) pairs, and each walk's sum over all entities."""
-        task, wanted = self._task(attention, walks, normalize), Wanted.of(rows, entities, len(walks))
-        scored: tuple[Tensor, Tensor] = _PairScores.apply(*attention.pair, self, task, wanted)  # type: ignore[no-untyped-call]
+        score = partial(self.score_pairs, walks=walks, rows=rows, entities=entities, normalize=normalize)
+        scored: tuple[Tensor, Tensor] = _PairScores.apply(*attention.pair, score)  # type: ignore[no-untyped-call]
         return scored
+
+    def score_pairs(
+        self, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
+    ) -> Scored:
+        """Return the scores of given pairs, each walk's total, and the way back to the attention.
+
+        Where every walk has one pair, its slopes are taken on the way forward, and the way back only
+        multiplies them. Else it walks again, which costs less than keeping every memory.
+        """
+        task, wanted = self._task(attention, walks, normalize), Wanted.of(rows, entities, len(walks))
+        num_pairs, num_walks = len(wanted.order), len(walks)
+        one_each = wanted.is_one_each and num_walks <= _most_walks(task)
+        slopes = _gradient_room(task, num_walks) if one_each else None
+        units = np.full(num_pairs, 1.0 * one_each)
+        pairs = Pairs(wanted.offsets, wanted.entities, units, np.zeros(num_walks))
+        scores, totals = np.zeros(num_pairs), np.zeros(num_walks)
+        self.share(task, partial(_score, task, pairs, (scores, totals), slopes, 0))
+        asked = np.empty_like(scores)
+        asked[wanted.order] = scores
+        like = attention.operator
+        return Scored(
+            torch.from_numpy(asked).to(like),
+            torch.from_numpy(totals).to(like),
+            partial(self._back, like.dtype, task, wanted, slopes),
+        )
+
+    def _back(
+        self,
+        dtype: torch.dtype,
+        task: Task,
+        wanted: "Wanted",
+        slopes: Room | None,
+        to_scores: Tensor,
+        to_totals: Tensor | None,
+    ) -> tuple[Tensor, ...]:
+        """Return the gradients to both attentions, summed over walks in order."""
+        gradients = to_scores.double().numpy()[wanted.order]
+        if slopes is not None and to_totals is None:
+            parts = iter([(0, tuple(each * gradients.reshape(-1, 1, 1, 1) for each in slopes))])
+        else:
+            totals = np.zeros(len(task.sources)) if to_totals is None else to_totals.double().numpy()
+            parts = _walk_again(self, task, Pairs(wanted.offsets, wanted.entities, gradients, totals))
+        sums = [torch.zeros(each.swapaxes(0, 1).shape, dtype=torch.float64) for each in task[4:6]]
+        for base, room in parts:
+            rows = torch.from_numpy(task.rows[base : base + len(room[0])])
+            for total, each in zip(sums, room, strict=True):
+                total.index_add_(0, rows, torch.from_numpy(each))
+        return tuple(total.transpose(0, 1).to(dtype) for total in sums)
 
     def scores(self, attention: Attention, walks: Walks, *, normalize: bool) -> Scores:
         """Return the scores of all entities, without gradients."""
@@ -101,26 +153,39 @@ class FrontierEngine:
     def share(
         self, task: Task, work: Callable[[Graph, Trail, int, int], Any], part: range | None = None
     ) -> list[Any]:
-        """Return what `work` gives for each chunk of walks (or of a part), in order, done by all threads."""
+        """Return what `work` gives for chunks of walks (or of a part), in order, done by all threads.
+
+        The first chunk is timed: waking threads for what is left of a small batch would take longer than it.
+        """
         part = range(len(task.sources)) if part is None else part
         num_steps = task.operator.shape[2]
-        chunks = part[::CHUNK]
-        # Threads need no lock: taking the next of a range, popping and appending are atomic.
-        waiting, results = iter(chunks), {}
+        results: dict[int, Any] = {}
 
-        def take_chunks() -> None:
+        def take(chunks: Iterator[range]) -> None:
             scratch = self._take_scratch(num_steps)
-            for first in waiting:
-                results[first] = work(*scratch, first, min(first + CHUNK, part.stop))
+            for chunk in chunks:
+                results[chunk.start] = work(*scratch, chunk.start, chunk.stop)
             self._spare[num_steps].append(scratch)
 
-        helpers = [self._pool.submit(take_chunks) for _ in range(min(self.num_threads, len(chunks)) - 1)]
-        take_chunks()
+        rest = part[CHUNK:]
+        started = perf_counter()
+        take(iter([part[:CHUNK]]))
+        if (perf_counter() - started) * len(rest) < WORTH_WAKING * CHUNK:
+            take(iter([rest] if rest else []))
+        else:
+            self._wake(take, [rest[start : start + CHUNK] for start in range(0, len(rest), CHUNK)])
+        return [results[start] for start in sorted(results)]
+
+    def _wake(self, take: Callable[[Iterator[range]], None], chunks: list[range]) -> None:
+        """Have all threads take chunks until none is left."""
+        # Threads need no lock: taking the next of a list, popping and appending are atomic.
+        waiting = iter(chunks)
+        helpers = [self._pool.submit(take, waiting) for _ in range(min(self.num_threads, len(chunks)) - 1)]
+        take(waiting)
         for helper in helpers:
             # Do not wait for one that has not begun: it would find nothing left to do.
             if not helper.cancel():
                 helper.result()
-        return [results[first] for first in chunks]
 
     def _take_scratch(self, num_steps: int) -> tuple[Graph, Trail]:
         """Return spare scratch, or new."""
@@ -196,51 +261,23 @@ class Wanted(NamedTuple):
 
 
 class _PairScores(torch.autograd.Function):
-    """Scores forward; backward walks again, which costs less than keeping every memory.
-
-    Where every walk has one pair, its slopes are taken on the way forward, and backward only multiplies them.
-    """
+    """Scores for torch's autograd to carry on from."""
 
     @staticmethod
     def forward(
-        ctx: Any, operator: Tensor, memory: Tensor, engine: FrontierEngine, task: Task, wanted: Wanted
+        ctx: Any, operator: Tensor, memory: Tensor, score: Callable[[Attention], Scored]
     ) -> tuple[Tensor, Tensor]:
         """Return the scores of the wanted pairs and each walk's total."""
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(operator, memory)
-        ctx.engine, ctx.task, ctx.wanted = engine, task, wanted
-        num_pairs, num_walks = len(wanted.order), len(task.sources)
-        unit, ctx.slopes = 0.0, None
-        if any(ctx.needs_input_grad) and wanted.is_one_each and num_walks <= _most_walks(task):
-            unit, ctx.slopes = 1.0, _gradient_room(task, num_walks)
-        pairs = Pairs(wanted.offsets, wanted.entities, np.full(num_pairs, unit), np.zeros(num_walks))
-        scores, totals = np.zeros(num_pairs), np.zeros(num_walks)
-        engine.share(task, partial(_score, task, pairs, (scores, totals), ctx.slopes, 0))
-        asked = np.empty_like(scores)
-        asked[wanted.order] = scores
-        return torch.from_numpy(asked).to(operator), torch.from_numpy(totals).to(operator)
+        scored = score(Attention(operator, memory))
+        ctx.back, ctx.like = scored.back, torch.zeros_like(scored.scores)
+        return scored.scores, scored.totals
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, to_scores: Tensor | None, to_totals: Tensor | None) -> tuple[Tensor | None, ...]:
-        """Return the gradients to both attentions, summed over walks in order."""
-        wanted = ctx.wanted
-        gradients = _doubles(to_scores, len(wanted.order))[wanted.order]
-        if ctx.slopes is not None and to_totals is None:
-            parts = iter([(0, tuple(each * gradients.reshape(-1, 1, 1, 1) for each in ctx.slopes))])
-        else:
-            totals = _doubles(to_totals, len(wanted.offsets) - 1)
-            parts = _walk_again(
-                ctx.engine, ctx.task, Pairs(wanted.offsets, wanted.entities, gradients, totals)
-            )
-        like = ctx.saved_tensors
-        sums = [torch.zeros(each.transpose(0, 1).shape, dtype=torch.float64) for each in like]
-        for base, room in parts:
-            rows = torch.from_numpy(ctx.task.rows[base : base + len(room[0])])
-            for total, each in zip(sums, room, strict=True):
-                total.index_add_(0, rows, torch.from_numpy(each))
-        operator, memory = (total.transpose(0, 1).to(each) for total, each in zip(sums, like, strict=True))
-        return operator, memory, None, None, None
+        """Return the gradients to both attentions."""
+        return *ctx.back(ctx.like if to_scores is None else to_scores, to_totals), None
 
 
 def _walk_again(engine: FrontierEngine, task: Task, pairs: Pairs) -> Iterator[tuple[int, Room]]:
@@ -280,7 +317,3 @@ def _gradient_room(task: Task, num_walks: int) -> Room:
 def _most_walks(task: Task) -> int:
     """Return how many walks' gradients are kept at once."""
     return max(CHUNK, MOST_GRADIENT_BYTES // sum(each.nbytes for each in _gradient_room(task, 1)))
-
-
-def _doubles(gradients: Tensor | None, num: int) -> Floats:
-    return np.zeros(num) if gradients is None else gradients.double().contiguous().numpy()

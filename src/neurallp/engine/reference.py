@@ -6,7 +6,7 @@ from torch import Tensor
 from ..attention import Attention
 from ..knowledge import Ids
 from .operators import Operators
-from .walks import Scores, Walks
+from .walks import ByAutograd, Scores, Walks
 
 # An unreachable memory sums to exactly 0; dividing by this instead leaves it 0.
 SMALLEST_SUM = 1e-20
@@ -15,7 +15,7 @@ SMALLEST_SUM = 1e-20
 MESSAGES_AT_ONCE = 20_000_000
 
 
-class ReferenceEngine:
+class ReferenceEngine(ByAutograd):
     """Keeps every memory as a dense (entity, walk) block and sends one message per edge and walk."""
 
     def __init__(self, operators: Operators, device: str = "cpu") -> None:

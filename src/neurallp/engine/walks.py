@@ -1,10 +1,11 @@
 """What every engine is given and gives back: walks to do, and the scores they end in."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -173,6 +174,16 @@ class Scores:
         return full
 
 
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Scores of (walk, entity) pairs, and the way back from them, which is taken at most once."""
+
+    scores: Tensor  # (pair,)
+    totals: Tensor  # (walk,) the sum over all entities
+    #: Takes the gradients to scores and totals, None for none to any; returns those to what was given.
+    back: Callable[[Tensor, Tensor | None], tuple[Tensor, ...]]
+
+
 class Engine(Protocol):
     """Applies attention to memories (eqs. 6-8); all engines give equal scores and gradients."""
 
@@ -187,6 +198,15 @@ class Engine(Protocol):
         """
         ...
 
+    def score_pairs(
+        self, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
+    ) -> Scored:
+        """Return the same without torch's autograd, whose books cost as much as a small batch's walks.
+
+        The way back leads to the gradients to both attentions.
+        """
+        ...
+
     def scores(self, attention: Attention, walks: Walks, *, normalize: bool) -> Scores:
         """Return the scores of all entities, without gradients."""
         ...
@@ -194,3 +214,21 @@ class Engine(Protocol):
     def bytes_needed(self, num_walks: int, *, num_steps: int, num_ranks: int) -> int:
         """Return the bytes held at the peak of `pair_scores` and its gradients, about, in float32."""
         ...
+
+
+class ByAutograd:
+    """The way back of engines whose steps torch records."""
+
+    def score_pairs(
+        self: Engine, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
+    ) -> Scored:
+        """Return the scores of given pairs, each walk's total, and the way back to the attention."""
+        given = Attention(*(each.detach().requires_grad_() for each in attention.pair))
+        with torch.enable_grad():
+            scores, totals = self.pair_scores(given, walks, rows, entities, normalize=normalize)
+
+        def back(to_scores: Tensor, to_totals: Tensor | None) -> tuple[Tensor, ...]:
+            rest = torch.zeros_like(totals) if to_totals is None else to_totals
+            return torch.autograd.grad((scores, totals), given.pair, (to_scores, rest))
+
+        return Scored(scores.detach(), totals.detach(), back)

@@ -9,13 +9,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..descent import Descent, copy_of, in_a_row
 from ..engine import Engine
 from ..errors import ConfigError, require_positive
 from ..objective import SMALLEST_SCORE
-from ..training import gather_state, one_torch_thread, spread_state
+from ..training import one_torch_thread
 from .judging import judge
 from .model import QuestionModel
 from .questions import Lessons
+
+#: A longer gradient is shortened to this.
+LONGEST = 5.0
 
 
 @dataclass(frozen=True)
@@ -70,8 +74,8 @@ class QuestionTraining:
         self.model, self.engine, self.train, self.valid, self.config = model, engine, train, valid, config
         self.history: list[QuestionEpoch] = []
         self.on_step: Callable[[], object] = lambda: None
-        self.optimizer = torch.optim.Adam(model.parameters(), lr=config.learning_rate)
-        self.best_weights = _copy(model)
+        self.descent = Descent(model, config.learning_rate)
+        self.best_weights = copy_of(model.state_dict())
 
     @property
     def num_batches(self) -> int:
@@ -85,7 +89,7 @@ class QuestionTraining:
                 epoch = self._run_epoch(len(self.history) + 1)
             self.history.append(epoch)
             if epoch.is_best:
-                self.best_weights = _copy(self.model)
+                self.best_weights = copy_of(self.model.state_dict())
             yield epoch
 
     @property
@@ -101,12 +105,12 @@ class QuestionTraining:
         return next(epoch for epoch in reversed(self.history) if epoch.is_best)
 
     def state(self) -> dict[str, Tensor]:
-        """Return the last epoch's weights and optimizer moments, and the best weights."""
-        return gather_state(self.model, self.optimizer, self.best_weights)
+        """Return the last epoch's weights and moments, and the best weights."""
+        return self.descent.state(self.best_weights)
 
     def restore(self, state: dict[str, Tensor], history: list[QuestionEpoch]) -> None:
         """Go on from `state` as if the epochs of `history` had just been run."""
-        self.best_weights, self.history = spread_state(state, self.model, self.optimizer), list(history)
+        self.best_weights, self.history = self.descent.restore(state), list(history)
 
     def _run_epoch(self, number: int) -> QuestionEpoch:
         started = perf_counter()
@@ -129,11 +133,9 @@ class QuestionTraining:
             yield self.train[order[start : start + self.config.batch_size]]
 
     def _step(self, batch: Lessons) -> float:
-        self.optimizer.zero_grad()
         loss = self.loss(batch)
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 5.0)
-        self.optimizer.step()
+        gradient = in_a_row(torch.autograd.grad(loss, self.descent.weights, materialize_grads=True))
+        self.descent.step(gradient * (LONGEST / gradient.norm()).clamp(max=1.0))
         self.on_step()
         return float(loss.detach())
 
@@ -148,7 +150,3 @@ class QuestionTraining:
         reachable = right > SMALLEST_SCORE
         shares = right[reachable] / total[reachable]
         return -shares.clamp(max=1.0).log().sum() / max(1, len(shares))
-
-
-def _copy(model: QuestionModel) -> dict[str, Tensor]:
-    return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
