@@ -176,6 +176,6 @@ class RelationController(nn.Module):
         to_embedding, to_ranks = torch.zeros_like(self.embedding.weight), []
         for back, *gradients in zip(ways_back, to_operator, to_memory, strict=True):
             to_inputs, *to_weights = back(*gradients)
-            to_embedding[queries] += to_inputs
+            to_embedding.index_add_(0, queries, to_inputs)
             to_ranks += to_weights
         return to_embedding, *to_ranks

@@ -199,8 +199,8 @@ class FrontierEngine:
         size = self.operators.num_entities
         graph = self._graph._replace(runs=self._graph.runs.copy(), targets=self._graph.targets.copy())
         trail = Trail(
-            memories=np.zeros((num_steps + 1, size)),
-            adjoints=np.zeros((num_steps + 1, size)),
+            memories=np.zeros((size, num_steps + 1)),
+            adjoints=np.zeros((size, num_steps + 1)),
             touched=np.zeros(size, np.uint32),
             seen=np.zeros(size, bool),
             reached=np.zeros(num_steps + 1, np.int64),

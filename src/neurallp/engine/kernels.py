@@ -33,10 +33,11 @@ class Graph(NamedTuple):
 class Trail(NamedTuple):
     """What one walk leaves behind; `memories`, `adjoints`, `scores` and flags are zero between walks."""
 
+    # Slots of one entity stand together: a walk goes from entity to entity, and memory comes in lines of 64 bytes.
     memories: (
-        Floats  # (T + 1, entity): u_0 … u_T before division; a last hop not followed leaves what it reads
+        Floats  # (entity, T + 1): u_0 … u_T before division; a last hop not followed leaves what it reads
     )
-    adjoints: Floats  # (T + 1, entity): gradients to the memories
+    adjoints: Floats  # (entity, T + 1): gradients to the memories
     touched: Small  # entities in order of first touch
     seen: Flags  # (entity,) whether touched
     reached: Ids  # (T + 1,) how many were touched by step t
@@ -166,7 +167,7 @@ def _take_step(
     num = reached[t - 1] if t > 0 else 0
     end, total = num, 0.0
     if t == 0:
-        memories[0, source] = total = 1.0
+        memories[source, 0] = total = 1.0
         seen[source] = True
         touched[0] = source
         end = 1
@@ -174,9 +175,9 @@ def _take_step(
         entity = touched[i]
         read = 0.0
         for s in range(t):
-            read += weights[t - 1, s] * memories[s, entity]
+            read += weights[t - 1, s] * memories[entity, s]
         if not follow:
-            memories[t, entity] = read
+            memories[entity, t] = read
         for run in range(offsets[entity], offsets[entity + 1]):
             message = a[t - 1, runs[run, 0]] * read
             total += message * runs[run, 4]
@@ -184,14 +185,14 @@ def _take_step(
                 continue
             for edge in range(runs[run, 2], runs[run, 3]):
                 target = targets[edge]
-                memories[t, target] += message
+                memories[target, t] += message
                 if not seen[target]:
                     seen[target] = True
                     touched[end] = target
                     end += 1
     reached[t], totals[t] = end, total
     if t > 0 and follow and not may_return:
-        memories[t, source] = 0.0
+        memories[source, t] = 0.0
     # A memory that holds nothing stays as it is.
     scale = 1.0
     if normalize and total > 0.0:
@@ -222,10 +223,10 @@ def _inflow(
         brought = 0.0
         for edge in range(runs[run, 2], runs[run, 3]):
             source = targets[edge]
-            read = memories[last, source]
+            read = memories[source, last]
             if read != 0.0:
                 brought += read
-                adjoints[last, source] += gradient * weight
+                adjoints[source, last] += gradient * weight
         a_grad[last - 1, operator] += gradient * brought
         total += weight * brought
     return total
@@ -263,22 +264,22 @@ def _step_back(
         entity = touched[i]
         read = 0.0
         for s in range(t):
-            read += weights[t - 1, s] * memories[s, entity]
+            read += weights[t - 1, s] * memories[entity, s]
         # What was not read was not followed: its gradient is lost, but softmax multiplies it by 0.
         if read == 0.0:
             continue
-        gradient = adjoints[t, entity] if t == last else 0.0
+        gradient = adjoints[entity, t] if t == last else 0.0
         for run in range(offsets[entity], offsets[entity + 1]):
             operator = runs[run, 0]
             total = drift * runs[run, 4]
             if t < last:
                 for edge in range(runs[run, 2], runs[run, 3]):
-                    total += adjoints[t, targets[edge]]
+                    total += adjoints[targets[edge], t]
             a_grad[t - 1, operator] += read * total
             gradient += a[t - 1, operator] * total
         for s in range(t):
-            b_grad[t - 1, s] += gradient * memories[s, entity]
-            adjoints[s, entity] += gradient * weights[t - 1, s]
+            b_grad[t - 1, s] += gradient * memories[entity, s]
+            adjoints[entity, s] += gradient * weights[t - 1, s]
 
 
 @part
@@ -363,12 +364,12 @@ def walk_chunk(
                     b_grad[last, last] += gradient * brought
                 if seen[entity]:
                     for s in range(last):
-                        pair_sums[pair] += weights[last, s] * memories[s, entity]
-                        b_grad[last, s] += gradient * memories[s, entity]
-                        adjoints[s, entity] += gradient * weights[last, s]
+                        pair_sums[pair] += weights[last, s] * memories[entity, s]
+                        b_grad[last, s] += gradient * memories[entity, s]
+                        adjoints[entity, s] += gradient * weights[last, s]
             for t in range(last if differentiate else 0, 0, -1):
                 if t < last and not may_return:
-                    adjoints[t, source] = 0.0
+                    adjoints[source, t] = 0.0
                 _step_back(
                     offsets,
                     runs,
@@ -395,8 +396,8 @@ def walk_chunk(
                 blocks[entity // BLOCK] = everything
                 for s in range(last + 1):
                     if everything:
-                        scores[entity] += weights[last, s] * memories[s, entity]
-                    memories[s, entity] = adjoints[s, entity] = 0.0
+                        scores[entity] += weights[last, s] * memories[entity, s]
+                    memories[entity, s] = adjoints[entity, s] = 0.0
         if everything:
             ends[walk - first + 1] = _list_scores(scores, blocks, entities, values, ends[walk - first])
 
@@ -406,8 +407,8 @@ def compile_kernel() -> None:
     """Compile, or load what an earlier process compiled, by a call with nothing to do."""
     graph = Graph(_small(1), _small((1, 5)), _small(1), _small(1))
     trail = Trail(
-        np.zeros((2, 1)),
-        np.zeros((2, 1)),
+        np.zeros((1, 2)),
+        np.zeros((1, 2)),
         _small(1),
         np.zeros(1, bool),
         np.zeros(2, np.int64),
