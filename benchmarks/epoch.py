@@ -1,7 +1,7 @@
 """A whole training epoch, the fast engine against the reference in one run.
 
-The fast engine's seconds are the least of several epochs. The reference is timed on a stated sample of batches
-and scaled to the epoch.
+The fast engine's seconds are the least of several epochs. The reference is timed on a stated sample of
+batches and scaled to the epoch.
 """
 
 import argparse

@@ -33,10 +33,8 @@ class Graph(NamedTuple):
 class Trail(NamedTuple):
     """What one walk leaves behind; `memories`, `adjoints`, `scores` and flags are zero between walks."""
 
-    # Slots of one entity stand together: a walk goes from entity to entity, and memory comes in lines of 64 bytes.
-    memories: (
-        Floats  # (entity, T + 1): u_0 … u_T before division; a last hop not followed leaves what it reads
-    )
+    # Slots of one entity stand together: walks go from entity to entity, and memory comes in lines of 64 bytes.
+    memories: Floats  # (entity, T + 1): u_t before division, or what a last hop reads that is not followed
     adjoints: Floats  # (entity, T + 1): gradients to the memories
     touched: Small  # entities in order of first touch
     seen: Flags  # (entity,) whether touched
