@@ -33,7 +33,7 @@ class Graph(NamedTuple):
 class Trail(NamedTuple):
     """What one walk leaves behind; `memories`, `adjoints`, `scores` and flags are zero between walks."""
 
-    # Slots of one entity stand together: walks go from entity to entity, and memory comes in lines of 64 bytes.
+    # Slots of an entity stand together: walks go from entity to entity, memory comes in lines of 64 bytes.
     memories: Floats  # (entity, T + 1): u_t before division, or what a last hop reads that is not followed
     adjoints: Floats  # (entity, T + 1): gradients to the memories
     touched: Small  # entities in order of first touch
