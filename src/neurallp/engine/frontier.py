@@ -16,7 +16,6 @@ from ..attention import Attention
 from ..errors import ConfigError
 from ..knowledge import Floats, Ids
 from .kernels import (
-    BLOCK,
     Graph,
     Listing,
     Pairs,
@@ -33,9 +32,9 @@ from .walks import Scored, Scores, Walks
 Room = tuple[Floats, Floats]  # for gradients of walks to both attentions
 
 # Walks that a thread takes at a time: few, because one walk from a hub can cost as much as a thousand others.
-CHUNK = 32
+CHUNK, LARGE_CHUNK = 32, 128
 
-# Seconds of work below which no other thread is woken.
+# Seconds of work below which a second thread is not woken.
 WORTH_WAKING = 0.001
 
 # Gradients are kept walk by walk, so that their sum does not depend on the threads; this bounds them.
@@ -55,6 +54,7 @@ class FrontierEngine:
         self.num_threads = num_threads or num_cores()
         self._pool = ThreadPoolExecutor(self.num_threads)
         self._graph = _graph(operators)
+        self._pace = 0.0  # seconds for a walk, as the last ones took
         self._spare: defaultdict[int, list[tuple[Graph, Trail]]] = defaultdict(list)
 
     def pair_scores(
@@ -155,37 +155,32 @@ class FrontierEngine:
     ) -> list[Any]:
         """Return what `work` gives for chunks of walks (or of a part), in order, done by all threads.
 
-        The first chunk is timed: waking threads for what is left of a small batch would take longer than it.
+        By one alone where the pace of the walks before says that waking others would take longer.
         """
         part = range(len(task.sources)) if part is None else part
         num_steps = task.operator.shape[2]
-        results: dict[int, Any] = {}
+        alone = self._pace * len(part) < WORTH_WAKING
+        chunks = part[:: LARGE_CHUNK if alone else CHUNK]
+        # Threads need no lock: taking the next of a range, popping and appending are atomic.
+        waiting, results = iter(chunks), {}
 
-        def take(chunks: Iterator[range]) -> None:
+        def take_chunks() -> None:
             scratch = self._take_scratch(num_steps)
-            for chunk in chunks:
-                results[chunk.start] = work(*scratch, chunk.start, chunk.stop)
+            for first in waiting:
+                results[first] = work(*scratch, first, min(first + chunks.step, part.stop))
             self._spare[num_steps].append(scratch)
 
-        rest = part[CHUNK:]
         started = perf_counter()
-        take(iter([part[:CHUNK]]))
-        if (perf_counter() - started) * len(rest) < WORTH_WAKING * CHUNK:
-            take(iter([rest] if rest else []))
-        else:
-            self._wake(take, [rest[start : start + CHUNK] for start in range(0, len(rest), CHUNK)])
-        return [results[start] for start in sorted(results)]
-
-    def _wake(self, take: Callable[[Iterator[range]], None], chunks: list[range]) -> None:
-        """Have all threads take chunks until none is left."""
-        # Threads need no lock: taking the next of a list, popping and appending are atomic.
-        waiting = iter(chunks)
-        helpers = [self._pool.submit(take, waiting) for _ in range(min(self.num_threads, len(chunks)) - 1)]
-        take(waiting)
+        num_threads = 1 if alone else min(self.num_threads, len(chunks))
+        helpers = [self._pool.submit(take_chunks) for _ in range(num_threads - 1)]
+        take_chunks()
         for helper in helpers:
             # Do not wait for one that has not begun: it would find nothing left to do.
             if not helper.cancel():
                 helper.result()
+        if len(part):
+            self._pace = (perf_counter() - started) * num_threads / len(part)
+        return [results[first] for first in chunks]
 
     def _take_scratch(self, num_steps: int) -> tuple[Graph, Trail]:
         """Return spare scratch, or new."""
@@ -196,20 +191,8 @@ class FrontierEngine:
 
     def _scratch(self, num_steps: int) -> tuple[Graph, Trail]:
         """Return a thread's own graph, whose edges can be hidden, and an empty trail."""
-        size = self.operators.num_entities
         graph = self._graph._replace(runs=self._graph.runs.copy(), targets=self._graph.targets.copy())
-        trail = Trail(
-            memories=np.zeros((size, num_steps + 1)),
-            adjoints=np.zeros((size, num_steps + 1)),
-            touched=np.zeros(size, np.uint32),
-            seen=np.zeros(size, bool),
-            reached=np.zeros(num_steps + 1, np.int64),
-            totals=np.zeros(num_steps + 1),
-            weights=np.zeros((num_steps + 2, num_steps + 1)),
-            scores=np.zeros(size),
-            blocks=np.zeros(-(-size // BLOCK), bool),
-        )
-        return graph, trail
+        return graph, Trail.of(self.operators.num_entities, num_steps)
 
     def _list_chunk(
         self, task: Task, pairs: Pairs, graph: Graph, trail: Trail, first: int, end: int

@@ -33,7 +33,6 @@ class Graph(NamedTuple):
 class Trail(NamedTuple):
     """What one walk leaves behind; `memories`, `adjoints`, `scores` and flags are zero between walks."""
 
-    # Slots of an entity stand together: walks go from entity to entity, memory comes in lines of 64 bytes.
     memories: Floats  # (entity, T + 1): u_t before division, or what a last hop reads that is not followed
     adjoints: Floats  # (entity, T + 1): gradients to the memories
     touched: Small  # entities in order of first touch
@@ -43,6 +42,26 @@ class Trail(NamedTuple):
     weights: Floats  # (T + 2, slot): memory attention over each memory's sum; in the last row 1 over it
     scores: Floats  # (entity,) added over ranks
     blocks: Flags  # (block,) whether a block of entities has scores
+
+    @classmethod
+    def of(cls, num_entities: int, num_steps: int) -> "Trail":
+        """Return an empty trail.
+
+        Slots of an entity stand together: walks go from entity to entity, and memory comes in lines.
+        """
+        size = num_steps + 1
+        slots = np.zeros((max(2, num_entities), 2 * size))  # one row alone would be of another type to numba
+        return cls(
+            memories=slots[:, :size],
+            adjoints=slots[:, size:],
+            touched=_small(num_entities),
+            seen=np.zeros(num_entities, bool),
+            reached=np.zeros(size, np.int64),
+            totals=np.zeros(size),
+            weights=np.zeros((size + 1, size)),
+            scores=np.zeros(num_entities),
+            blocks=np.zeros(-(-num_entities // BLOCK), bool),
+        )
 
 
 class Task(NamedTuple):
@@ -404,22 +423,11 @@ def walk_chunk(
 def compile_kernel() -> None:
     """Compile, or load what an earlier process compiled, by a call with nothing to do."""
     graph = Graph(_small(1), _small((1, 5)), _small(1), _small(1))
-    trail = Trail(
-        np.zeros((1, 2)),
-        np.zeros((1, 2)),
-        _small(1),
-        np.zeros(1, bool),
-        np.zeros(2, np.int64),
-        np.zeros(2),
-        np.zeros((3, 2)),
-        np.zeros(1),
-        np.zeros(1, bool),
-    )
     none, attention = np.zeros(0, np.int64), np.zeros((1, 1, 1, 1))
     task = Task(_small(0), none, none.reshape(0, 0), none, attention, attention, True, True)
     sums = Sums(np.zeros(0), np.zeros(0), attention, attention)
     with in_a_hurry():
-        walk_chunk(graph, trail, task, Pairs.none(0), sums, Listing.of(0, 0), 0, 0, 0, False)
+        walk_chunk(graph, Trail.of(1, 1), task, Pairs.none(0), sums, Listing.of(0, 0), 0, 0, 0, False)
 
 
 def _small(shape: int | tuple[int, int]) -> Small:
