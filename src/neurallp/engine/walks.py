@@ -223,12 +223,13 @@ class ByAutograd:
         self: Engine, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
     ) -> Scored:
         """Return the scores of given pairs, each walk's total, and the way back to the attention."""
-        given = Attention(*(each.detach().requires_grad_() for each in attention.pair))
-        with torch.enable_grad():
+        with torch.inference_mode(False), torch.enable_grad():
+            given = Attention(*(each.detach().clone().requires_grad_() for each in attention.pair))
             scores, totals = self.pair_scores(given, walks, rows, entities, normalize=normalize)
 
         def back(to_scores: Tensor, to_totals: Tensor | None) -> tuple[Tensor, ...]:
             rest = torch.zeros_like(totals) if to_totals is None else to_totals
-            return torch.autograd.grad((scores, totals), given.pair, (to_scores, rest))
+            with torch.inference_mode(False):
+                return torch.autograd.grad((scores, totals), given.pair, (to_scores.clone(), rest.clone()))
 
         return Scored(scores.detach(), totals.detach(), back)
