@@ -162,15 +162,16 @@ class FrontierEngine:
         alone = self._pace * len(part) < WORTH_WAKING
         chunks = part[:: LARGE_CHUNK if alone else CHUNK]
         # Threads need no lock: taking the next of a range, popping and appending are atomic.
-        waiting, results = iter(chunks), {}
+        waiting, results, seconds = iter(chunks), {}, []
 
         def take_chunks() -> None:
             scratch = self._take_scratch(num_steps)
+            started = perf_counter()
             for first in waiting:
                 results[first] = work(*scratch, first, min(first + chunks.step, part.stop))
+            seconds.append(perf_counter() - started)
             self._spare[num_steps].append(scratch)
 
-        started = perf_counter()
         num_threads = 1 if alone else min(self.num_threads, len(chunks))
         helpers = [self._pool.submit(take_chunks) for _ in range(num_threads - 1)]
         take_chunks()
@@ -179,7 +180,7 @@ class FrontierEngine:
             if not helper.cancel():
                 helper.result()
         if len(part):
-            self._pace = (perf_counter() - started) * num_threads / len(part)
+            self._pace = sum(seconds) / len(part)
         return [results[first] for first in chunks]
 
     def _take_scratch(self, num_steps: int) -> tuple[Graph, Trail]:
