@@ -1,10 +1,9 @@
-"""Embeddings of entities, fitted by PyKEEN: TransE, DistMult and the Neural Tensor Network."""
+"""Embeddings of entities, models of PyKEEN: TransE, DistMult and the Neural Tensor Network."""
 
-import gc
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,12 @@ QUESTIONS_AT_ONCE = 64
 #: A batch holds at least this many triples, and no less than this share of all.
 FEWEST_TRIPLES, SMALLEST_SHARE = 64, 0.01
 
-#: So many epochs lie between two looks at validation, of which so many triples are asked; so many looks
-#: without a better one end the fitting.
+#: So many epochs lie between two looks at validation, at so many of its triples; after so many looks
+#: without a better one fitting ends.
 EPOCHS_AT_ONCE, NUM_JUDGED, PATIENCE = 5, 500, 5
+
+#: The score of what cannot be: it has no share in any loss.
+NEVER = -1e4
 
 
 @dataclass(frozen=True)
@@ -35,25 +37,24 @@ class Recipe:
     model: str
     settings: Mapping[str, Any]
     learning_rate: float
-    num_negatives: int | None  # wrong triples drawn for each right one; None: all there are, at each end
+    num_negatives: int  # entities drawn for each batch, to be wrong at either end of its triples
 
 
-# PyKEEN would keep entities on the unit sphere: in both models they then rank far worse.
+# Entities of both are free, where PyKEEN would keep them on the unit sphere.
 TRANSE = Recipe(
     "TransE",
     {"loss": "nssa", "loss_kwargs": {"margin": 9.0}, "entity_constrainer": None},
     learning_rate=0.003,
     num_negatives=64,
 )
-DISTMULT = Recipe(
-    "DistMult", {"loss": "crossentropy", "entity_constrainer": None}, learning_rate=0.003, num_negatives=None
-)
-# PyKEEN would start with entities so large that units are saturated; where tanh is, answers tie.
+DISTMULT = Recipe("DistMult", {"loss": "crossentropy", "entity_constrainer": None}, 0.003, num_negatives=1000)
+# PyKEEN would start with entities so large that every unit of the layer is saturated. The rate matters most:
+# MRR .517 after 9 epochs on the validation of WN18, with .003 .114.
 NTN = Recipe(
     "NTN",
     {"loss": "crossentropy", "entity_initializer": "normal_norm_", "non_linearity": "leakyrelu"},
-    learning_rate=0.003,
-    num_negatives=None,
+    learning_rate=0.01,
+    num_negatives=1000,
 )
 
 
@@ -127,24 +128,41 @@ def _fit(
     with one_torch_thread():
         model = make_model(triples_factory=factory, random_seed=seed, **recipe.settings, **sizes).to(device)
         scorer = EmbeddingScorer(model, len(split.entities), len(split.relations))
-        gc.freeze()  # PyKEEN collects garbage after every epoch: that takes no time without what is older
-        _train(_make_loop(model, factory, recipe), factory, num_epochs, _judge(split, scorer))
-        gc.unfreeze()
+        epochs = _epochs(model, split.known.facts, recipe, seed)
+        _keep_best(model, islice(epochs, num_epochs), _judge(split, scorer))
     return scorer
 
 
-def _make_loop(model: Any, factory: Any, recipe: Recipe) -> Any:
-    training = import_extra("pykeen.training", "baselines")
-    common = {
-        "model": model,
-        "triples_factory": factory,
-        "optimizer": torch.optim.Adam(model.parameters(), lr=recipe.learning_rate),
-        "automatic_memory_optimization": False,
-    }
-    if recipe.num_negatives is None:
-        return training.SymmetricLCWATrainingLoop(**common)
-    drawn = {"num_negs_per_pos": recipe.num_negatives}
-    return training.SLCWATrainingLoop(**common, negative_sampler_kwargs=drawn)
+def _epochs(model: Any, facts: Ids, recipe: Recipe, seed: int) -> Iterator[int]:
+    """Yield after each epoch its number, without end."""
+    rng = np.random.default_rng(seed)
+    optimizer = torch.optim.Adam(model.parameters(), lr=recipe.learning_rate, fused=True)
+    size = max(FEWEST_TRIPLES, round(SMALLEST_SHARE * len(facts)))
+    num_drawn = min(recipe.num_negatives, model.num_entities)
+    for number in count(1):
+        model.train()
+        order = rng.permutation(len(facts))
+        for start in range(0, len(order), size):
+            batch = facts[order[start : start + size]]
+            drawn = rng.choice(model.num_entities, num_drawn, replace=False)
+            loss = _loss(model, *(torch.from_numpy(ids).to(model.device) for ids in (batch, drawn)))
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            model.post_parameter_update()
+        yield number
+
+
+def _loss(model: Any, triples: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+    """Return how badly triples are told from those with a drawn entity at one end."""
+    right = model.score_hrt(triples)
+    wrong_heads = model.score_h(triples[:, 1:], heads=drawn)
+    wrong_tails = model.score_t(triples[:, :2], tails=drawn)
+    total: torch.Tensor = model.collect_regularization_term()
+    for end, wrong in ((0, wrong_heads), (2, wrong_tails)):
+        others = wrong.masked_fill(drawn == triples[:, [end]], NEVER)
+        total = total + model.loss.process_slcwa_scores(right, others)
+    return total
 
 
 def _judge(split: Split, scorer: EmbeddingScorer) -> Callable[[], float]:
@@ -155,19 +173,12 @@ def _judge(split: Split, scorer: EmbeddingScorer) -> Callable[[], float]:
     return lambda: evaluate(scorer, questions, known).mrr if len(questions) else 0.0
 
 
-def _train(loop: Any, factory: Any, num_epochs: int, judge: Callable[[], float]) -> None:
+def _keep_best(model: Any, epochs: Iterator[int], judge: Callable[[], float]) -> None:
     """Train until validation gets no better, and leave the best weights; without validation the last."""
-    size = max(FEWEST_TRIPLES, round(SMALLEST_SHARE * factory.num_triples))
-    options = {"batch_size": size, "use_tqdm": False, "num_workers": 0}
-    best, weights, num_worse = 0.0, loop.model.state_dict(), 0
-    for done in range(0, num_epochs, EPOCHS_AT_ONCE):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it calls itself in old ways, and pins memory without a GPU
-            loop.train(factory, min(done + EPOCHS_AT_ONCE, num_epochs), continue_training=done > 0, **options)
+    best, num_worse, weights = 0.0, 0, model.state_dict()
+    while num_worse < PATIENCE and [*islice(epochs, EPOCHS_AT_ONCE)]:
         if (mrr := judge()) >= best:
-            best, weights, num_worse = mrr, deepcopy(loop.model.state_dict()), 0
+            best, num_worse, weights = mrr, 0, deepcopy(model.state_dict())
         else:
             num_worse += 1
-        if num_worse == PATIENCE:
-            break
-    loop.model.load_state_dict(weights)
+    model.load_state_dict(weights)
