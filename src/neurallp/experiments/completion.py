@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from .cells import Cell, Experiment, Plan, Results
-from .measuring import QUICK, draw_learning, fit_and_rank, learn_and_rank, weigh_and_rank
+from .measuring import QUICK, QUICK_EMBEDDING, draw_learning, fit_and_rank, learn_and_rank, weigh_and_rank
 from .tables import Table
 
 #: The paper's table 4, ties in the answer's favour: model -> data -> MRR, Hits@10.
@@ -125,7 +125,8 @@ def _others(data: str, quick: bool, device: str) -> Iterator[Cell]:
         labels, published = {"data": TITLES[data], "model": model}, _figures(model, data)
         if model in FITTED:
             arguments = {"data": data, "baseline": FITTED[model], "quick": quick, **(QUICK if quick else {})}
-            arguments |= {"device": device} if model in EMBEDDINGS else {}
+            if model in EMBEDDINGS:
+                arguments |= {"device": device, **(QUICK_EMBEDDING if quick else {})}
             yield Cell(labels, published, fit_and_rank, arguments)
         elif model != "Neural LP" and published:
             yield Cell(labels, published)

@@ -18,7 +18,7 @@ from ..reasoning import Reasoner
 from .cells import Cell, Experiment, Outcome, Plan, Results
 from .completion import LONGER, PATIENT, TITLES, UNLINKED, WEIGHED, Trial
 from .measuring import (
-    QUICK,
+    QUICK_EMBEDDING,
     draw_learning,
     figures,
     fit_baseline,
@@ -108,7 +108,7 @@ def _paper_cells(quick: bool, device: str) -> Iterator[Cell]:
             yield Cell({**labels, "model": trial.model}, published, learn_unseen, learned)
         weighed = {**common, "settings": {**WEIGHED[data], "max_questions": 1800}, "device": device}
         yield Cell({**labels, "model": "weighed"}, {}, weigh_unseen, weighed)
-        fitted = {**common, **TRANSE, "device": device, **(QUICK if quick else {})}
+        fitted = {**common, **TRANSE, "device": device, **(QUICK_EMBEDDING if quick else {})}
         yield Cell({**labels, "model": "TransE"}, {"Hits@10": transe}, fit_unseen, fitted)
 
 

@@ -29,6 +29,7 @@ QUICK_FACTS, QUICK_TRIPLES = 10_000, 300
 
 #: What a quick run changes in the settings of models and of baselines that have epochs.
 QUICK = {"num_epochs": 2}
+QUICK_EMBEDDING = {**QUICK, "dimension": 16}
 QUICK_WEIGHING = {"max_length": 2, "num_candidates": 50, "num_pairs": 20, "max_questions": 200}
 
 #: Labels that say by themselves what they are.
