@@ -112,7 +112,7 @@ def fit_ntn(
     *,
     dimension: int = 32,
     num_slices: int = 2,
-    num_epochs: int = 100,
+    num_epochs: int = 40,
     device: str = "cpu",
 ) -> EmbeddingScorer:
     """Return a Neural Tensor Network: a layer of bilinear forms for each relation."""
