@@ -106,7 +106,10 @@ class FrontierEngine:
         else:
             totals = np.zeros(len(task.sources)) if to_totals is None else _doubles(to_totals)
             parts = _walk_again(self, task, Pairs(wanted.offsets, wanted.entities, gradients, totals))
-        sums = [torch.zeros(each.swapaxes(0, 1).shape, dtype=torch.float64) for each in (task.operator, task.memory)]
+        sums = [
+            torch.zeros(each.swapaxes(0, 1).shape, dtype=torch.float64)
+            for each in (task.operator, task.memory)
+        ]
         for base, room in parts:
             rows = torch.from_numpy(task.rows[base : base + len(room[0])])
             for total, each in zip(sums, room, strict=True):
