@@ -101,6 +101,7 @@ class FrontierEngine:
     ) -> tuple[Tensor, ...]:
         """Return the gradients to both attentions, summed over walks in order."""
         gradients = _doubles(to_scores)[wanted.order]
+        parts: Iterator[tuple[int, tuple[Floats, ...]]]
         if slopes is not None and to_totals is None:
             parts = iter([(0, tuple(each * gradients.reshape(-1, 1, 1, 1) for each in slopes))])
         else:
