@@ -210,7 +210,10 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_training_and_ranking_are_served_by_one_compiled_kernel(dtype):
     case = Case(3, dtype=dtype)
-    case.results(FrontierEngine(case.operators), normalize=True)
+    engine = FrontierEngine(case.operators)
+    case.results(engine, normalize=True)
+    ends = engine.pair_scores(case.attention, case.walks, case.rows, case.entities, normalize=True)
+    torch.autograd.grad(sum(each.sum() for each in ends), case.attention.pair)  # ones that share one place
     # Another type of any argument would be compiled for again, in front of a waiting user.
     assert len(walk_chunk.signatures) == 1
 
@@ -219,6 +222,7 @@ def test_gradients_in_parts_equal_gradients_at_once(monkeypatch):
     case = Case(5, num_steps=2)
     at_once = case.results(FrontierEngine(case.operators), True)
     monkeypatch.setattr(frontier_module, "MOST_GRADIENT_BYTES", 1)
+    monkeypatch.setattr(frontier_module, "CHUNK", 3)
     in_parts = case.results(FrontierEngine(case.operators), True)
     assert all(torch.equal(a, b) for a, b in zip(at_once, in_parts, strict=True))
 

@@ -77,7 +77,7 @@ def test_renaming_entities_permutes_the_scores_and_changes_nothing_else(kb, sett
 
 @few
 @given(kb=knowledge_bases(), settings_=model_settings)
-def test_pair_scores_are_the_scores_and_each_walk_s_total_is_their_sum(kb, settings_):
+def test_scores_of_pairs_are_the_scores_and_each_walk_s_total_is_their_sum(kb, settings_):
     model = untrained(kb, **settings_ | {"exclude_source": False})
     sources, queries = all_questions(kb)
     dense = dense_scores(model, kb)
@@ -88,7 +88,7 @@ def test_pair_scores_are_the_scores_and_each_walk_s_total_is_their_sum(kb, setti
     np.testing.assert_allclose(scored.totals, dense.sum(1))
 
 
-def test_pair_scores_teach_every_weight_of_the_controller():
+def test_scores_of_pairs_teach_every_weight_of_the_controller():
     kb = chain(("a", "r", "b"), ("b", "r", "c"), ("c", "s", "d"), ("a", "s", "d"))
     model = untrained(kb, num_ranks=2)
     engine = ReferenceEngine(Operators.of(kb))

@@ -48,6 +48,18 @@ def test_the_same_seed_gives_the_same_weights(cinema):
         assert torch.equal(first, second)
 
 
+def test_a_gradient_longer_than_5_is_shortened_to_it_and_no_other(cinema, monkeypatch):
+    def length(slope):
+        training = prepare_questions(cinema.kb, cinema.train[:40], *configure_questions(**FEW))
+        loss = training.loss
+        monkeypatch.setattr(training, "loss", lambda batch: slope * loss(batch))
+        list(training.epochs())  # one step, of which the mean takes a tenth
+        return 10 * training.descent.moments["mean"].norm().item()
+
+    assert length(1e6) == pytest.approx(5)
+    assert length(1e-3) == pytest.approx(length(1e-6) * 1e3, rel=1e-4)
+
+
 def test_marks_are_not_needed_to_learn(cinema):
     program = learn_questions(cinema.kb, [q.unmarked for q in cinema.train[:300]], **FEW)
     assert len(program.history) == 1

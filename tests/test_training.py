@@ -284,6 +284,30 @@ def test_the_share_leaves_out_other_known_answers_and_the_source():
     assert training.differentiate(batch)[0].exp().item() ** -2 == pytest.approx(np.prod(wanted), rel=1e-5)
 
 
+def test_an_answer_without_rivals_costs_nothing_and_teaches_nothing_however_sums_are_rounded():
+    triples = [("x", relation, f"y{i}") for relation in "rs" for i in range(12)]
+    without = []
+    for seed in range(12):
+        settings = SMALL | {"objective": "share", "num_steps": 1, "seed": seed}
+        training = prepare(name_parts({"train": triples}), *configure(**settings))
+        loss, gradients = training.differentiate(training.lesson.batch(training.lesson.asked[:1]))
+        assert 0 <= loss < 1e-4
+        without += [gradients] if loss == 0 else []
+    assert without
+    assert not any(each.any() for gradients in without for each in gradients)
+
+
+def test_no_gradient_counts_for_more_than_5(family, monkeypatch):
+    training = prepare(family, *configure(**SMALL))
+    batch = training.lesson.batch(training.lesson.asked[:4])
+    loss, gradients = training.differentiate(batch)
+    steep = tuple(1e6 * each for each in gradients)
+    monkeypatch.setattr(training, "differentiate", lambda _: (loss, steep))
+    training.step(batch)
+    expected = torch.cat([each.flatten() for each in steep]).clamp(-5, 5)
+    torch.testing.assert_close(training.descent.moments["mean"], 0.1 * expected)
+
+
 def dense_scores(training, batch, walk):
     names = training.split.entities
     rows, entities = np.full(len(names), walk), np.arange(len(names))
@@ -408,6 +432,14 @@ def test_a_run_that_is_over_can_go_on_for_longer(family, tmp_path):
     models.resume(tmp_path, longer)
     assert [epoch.number for epoch in longer.epochs()] == [3]
     assert same(longer.model.state_dict(), whole.model.state_dict())
+
+
+def test_a_program_taken_between_steps_can_be_changed_like_any_other(family):
+    training, programs = prepare(family, *configure(**SMALL, num_epochs=1)), []
+    training.on_step = lambda: programs.append(finish(training))
+    list(training.epochs())
+    programs[0].model.load_state_dict(training.best_weights)
+    assert same(programs[0].model.state_dict(), training.best_weights)
 
 
 def test_training_goes_on_after_its_program_was_taken(family):

@@ -22,7 +22,7 @@ class Descent:
         self.moments = {
             "mean": torch.zeros_like(self.row),
             "square": torch.zeros_like(self.row),
-            "count": torch.zeros((), device=self.row.device),
+            "count": torch.zeros((), dtype=torch.float32, device=self.row.device),
         }
 
     def step(self, gradient: Tensor) -> None:

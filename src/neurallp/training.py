@@ -119,11 +119,11 @@ class Training:
         earlier = [epoch.valid_mrr for epoch in self.history if epoch.valid_mrr is not None]
         return mrr is None or mrr > max(earlier, default=-1.0)
 
-    @torch.inference_mode()
     def step(self, batch: "Batch") -> Tensor:
         """Take one step of gradient descent and return the loss before it."""
-        loss, gradients = self.differentiate(batch)
-        self.descent.step(in_a_row(gradients).clamp_(-5.0, 5.0))
+        with torch.inference_mode():
+            loss, gradients = self.differentiate(batch)
+            self.descent.step(in_a_row(gradients).clamp_(-5.0, 5.0))
         self.on_step()
         return loss
 

@@ -54,7 +54,7 @@ class FrontierEngine:
         self.num_threads = num_threads or num_cores()
         self._pool = ThreadPoolExecutor(self.num_threads)
         self._graph = _graph(operators)
-        self._pace = 0.0  # seconds for a walk, as the last ones took
+        self._pace = WORTH_WAKING  # seconds for a walk, as the last ones took; long, until it is known
         self._spare: defaultdict[int, list[tuple[Graph, Trail]]] = defaultdict(list)
 
     def pair_scores(
@@ -100,13 +100,17 @@ class FrontierEngine:
         to_totals: Tensor | None,
     ) -> tuple[Tensor, ...]:
         """Return the gradients to both attentions, summed over walks in order."""
-        gradients = to_scores.double().numpy()[wanted.order]
+        gradients = _doubles(to_scores)[wanted.order]
+        parts: Iterator[tuple[int, tuple[Floats, ...]]]
         if slopes is not None and to_totals is None:
             parts = iter([(0, tuple(each * gradients.reshape(-1, 1, 1, 1) for each in slopes))])
         else:
-            totals = np.zeros(len(task.sources)) if to_totals is None else to_totals.double().numpy()
+            totals = np.zeros(len(task.sources)) if to_totals is None else _doubles(to_totals)
             parts = _walk_again(self, task, Pairs(wanted.offsets, wanted.entities, gradients, totals))
-        sums = [torch.zeros(each.swapaxes(0, 1).shape, dtype=torch.float64) for each in task[4:6]]
+        sums = [
+            torch.zeros(each.swapaxes(0, 1).shape, dtype=torch.float64)
+            for each in (task.operator, task.memory)
+        ]
         for base, room in parts:
             rows = torch.from_numpy(task.rows[base : base + len(room[0])])
             for total, each in zip(sums, room, strict=True):
@@ -301,3 +305,8 @@ def _gradient_room(task: Task, num_walks: int) -> Room:
 def _most_walks(task: Task) -> int:
     """Return how many walks' gradients are kept at once."""
     return max(CHUNK, MOST_GRADIENT_BYTES // sum(each.nbytes for each in _gradient_room(task, 1)))
+
+
+def _doubles(gradients: Tensor) -> Floats:
+    """Return gradients side by side, as the kernel was compiled for; those of a sum all lie in one place."""
+    return gradients.double().contiguous().numpy()
