@@ -162,6 +162,29 @@ def test_scores_of_all_entities_equal_the_reference(num_walks):
 
 
 @needs_gpu
+@pytest.mark.parametrize("max_bytes", [1, 1 << 30])
+def test_the_way_back_in_inference_mode_leads_to_what_autograd_finds(max_bytes):
+    rng = np.random.default_rng(13)
+    facts, operators = random_operators(rng)
+    pair = [
+        each.to(DEVICE) for each in random_attention(rng, 2, 7, 2, operators.num_operators, torch.float32)
+    ]
+    walks = random_walks(rng, facts, operators, 300, 7, 1)
+    rows, entities = rng.integers(300, size=400), rng.integers(operators.num_entities, size=400)
+    engine = CudaEngine(operators, DEVICE, max_bytes)
+    given = Attention(*(each.clone().requires_grad_() for each in pair))
+    ends = engine.pair_scores(given, walks, rows, entities, normalize=True)
+    gradients = [torch.rand_like(each) for each in ends]
+    wanted = *ends, *torch.autograd.grad(ends, given.pair, gradients)
+    with torch.inference_mode():
+        attention = Attention(*(each.clone() for each in pair))
+        scored = engine.score_pairs(attention, walks, rows, entities, normalize=True)
+        found = scored.scores, scored.totals, *scored.back(*(each.clone() for each in gradients))
+    for ours, theirs in zip(found, wanted, strict=True):
+        torch.testing.assert_close(ours, theirs.detach())
+
+
+@needs_gpu
 def test_memory_grows_with_the_walks_up_to_the_limit():
     _, operators = random_operators(np.random.default_rng(12))
     engine = CudaEngine(operators, DEVICE, max_bytes=1 << 20)

@@ -298,3 +298,5 @@ def test_the_engine_is_chosen_by_name():
     assert isinstance(make_engine("reference", operators), ReferenceEngine)
     with pytest.raises(ConfigError, match="There are: auto, reference, frontier, cuda"):
         make_engine("abacus", operators)
+    with pytest.raises(ConfigError, match="cannot run on 'cuda'"):
+        make_engine("frontier", operators, "cuda")

@@ -48,10 +48,12 @@ Device = Annotated[str, typer.Option(help="cpu, cuda, or auto.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")]
 
 
-def choose_device(name: str) -> str:
-    """Return the device to learn on; `auto` is a GPU where there is one."""
+def choose_device(name: str, engine: EngineName = EngineName.auto) -> str:
+    """Return the device to learn on; `auto` is a GPU where there is one that the engine can use."""
     if name != "auto":
         return name
+    if engine == EngineName.frontier:
+        return "cpu"
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"

@@ -132,7 +132,7 @@ def learn(
     split = load_split(data, configs[1].seed)
     if not as_json:
         say(_describe(split))
-    training = _prepare(split, configs, engine.value, choose_device(device), as_json, dry_run)
+    training = _prepare(split, configs, engine.value, choose_device(device, engine), as_json, dry_run)
     program = _learn(training, out, resume, as_json)
     if preset is not Preset.paper if weigh is None else weigh:
         _weigh(program, split, weighing, choose_device(device), as_json)

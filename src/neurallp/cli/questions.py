@@ -86,7 +86,9 @@ def learn(
     configs = _configure(preset.value, given, out if resume else None)
     facts = load_known(kb)
     asked = [question for path in questions for question in load_questions(path)]
-    training = prepare_questions(facts, asked, *configs, engine=engine.value, device=choose_device(device))
+    training = prepare_questions(
+        facts, asked, *configs, engine=engine.value, device=choose_device(device, engine)
+    )
     _learn(training, out, resume, as_json)
     program = finish_questions(training, facts)
     best = training.best_epoch

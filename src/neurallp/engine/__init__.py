@@ -17,6 +17,8 @@ def make_engine(name: str, operators: Operators, device: str = "cpu") -> Engine:
     if name == "reference":
         return ReferenceEngine(operators, device)
     if name == "frontier":
+        if not device.startswith("cpu"):
+            raise ConfigError(f"The frontier engine cannot run on {device!r}. Use cpu, or engine auto.")
         from .frontier import FrontierEngine
 
         return FrontierEngine(operators)
