@@ -178,8 +178,8 @@ def test_the_way_back_in_inference_mode_leads_to_what_autograd_finds(max_bytes):
     wanted = *ends, *torch.autograd.grad(ends, given.pair, gradients)
     with torch.inference_mode():
         attention = Attention(*(each.clone() for each in pair))
-        scored = engine.score_pairs(attention, walks, rows, entities, normalize=True)
-        found = scored.scores, scored.totals, *scored.back(*(each.clone() for each in gradients))
+        followed = engine.follow(attention, walks, rows, entities, normalize=True)
+        found = followed.scores, followed.totals, *followed.back(*(each.clone() for each in gradients))
     for ours, theirs in zip(found, wanted, strict=True):
         torch.testing.assert_close(ours, theirs.detach())
 

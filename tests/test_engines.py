@@ -234,13 +234,13 @@ def test_the_way_back_leads_to_what_autograd_finds(engine, one_each):
     rows, entities = (np.arange(20), case.entities[:20]) if one_each else (case.rows, case.entities)
     asked = case.attention, case.walks, rows, entities
     walker, (to_scores, to_totals) = engine(case.operators), case.gradients
-    scored = walker.score_pairs(*asked, normalize=True)
+    followed = walker.follow(*asked, normalize=True)
     ends = walker.pair_scores(*asked, normalize=True)
     for with_totals in (None, to_totals):
         some = (to_scores[: len(rows)], torch.zeros(20) if with_totals is None else with_totals)
         expected = torch.autograd.grad(ends, case.attention.pair, some, retain_graph=True)
-        found = walker.score_pairs(*asked, normalize=True).back(some[0], with_totals)
-        for ours, theirs in zip((scored.scores, scored.totals, *found), (*ends, *expected), strict=True):
+        found = walker.follow(*asked, normalize=True).back(some[0], with_totals)
+        for ours, theirs in zip((followed.scores, followed.totals, *found), (*ends, *expected), strict=True):
             torch.testing.assert_close(ours, theirs.detach(), rtol=1e-12, atol=1e-12)
 
 

@@ -83,9 +83,9 @@ def test_scores_of_pairs_are_the_scores_and_each_walk_s_total_is_their_sum(kb, s
     dense = dense_scores(model, kb)
     rows, entities = (grid.reshape(-1) for grid in np.mgrid[: len(sources), : len(kb.entities)])
     engine = ReferenceEngine(Operators.of(kb))
-    scored = model.score_pairs(engine, Walks.free(sources, queries), rows, entities)
-    np.testing.assert_allclose(scored.scores.reshape(dense.shape), dense)
-    np.testing.assert_allclose(scored.totals, dense.sum(1))
+    followed = model.follow(engine, Walks.free(sources, queries), rows, entities)
+    np.testing.assert_allclose(followed.scores.reshape(dense.shape), dense)
+    np.testing.assert_allclose(followed.totals, dense.sum(1))
 
 
 def test_scores_of_pairs_teach_every_weight_of_the_controller():
@@ -93,8 +93,8 @@ def test_scores_of_pairs_teach_every_weight_of_the_controller():
     model = untrained(kb, num_ranks=2)
     engine = ReferenceEngine(Operators.of(kb))
     walks = Walks.free(np.array([0, 1]), np.array([0, 1]))
-    scored = model.score_pairs(engine, walks, np.array([0, 1]), np.array([2, 3]))
-    gradients = scored.back(1 / scored.scores, None)
+    followed = model.follow(engine, walks, np.array([0, 1]), np.array([2, 3]))
+    gradients = followed.back(1 / followed.scores, None)
     for (name, weight), gradient in zip(model.named_parameters(), gradients, strict=True):
         assert gradient.shape == weight.shape, name
         assert gradient.abs().sum() > 0, name

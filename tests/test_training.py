@@ -225,8 +225,8 @@ def test_otherwise_everything_known_is_walked_on(family, hiding):
 def test_a_fact_that_only_itself_would_prove_scores_exactly_0(lonely, hiding):
     training = prepare(lonely, *configure(**SMALL, hiding=hiding, batch_size=2))
     batch = training.lesson.batch(training.lesson.asked[:1])
-    scored = training.model.score_pairs(training.engine, batch.walks, np.arange(2), batch.questions.answers)
-    assert scored.scores.tolist() == [0.0, 0.0]
+    followed = training.model.follow(training.engine, batch.walks, np.arange(2), batch.questions.answers)
+    assert followed.scores.tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -311,8 +311,8 @@ def test_no_gradient_counts_for_more_than_5(family, monkeypatch):
 def dense_scores(training, batch, walk):
     names = training.split.entities
     rows, entities = np.full(len(names), walk), np.arange(len(names))
-    scored = training.model.score_pairs(training.engine, batch.walks, rows, entities)
-    return dict(zip(names, scored.scores.tolist(), strict=True))
+    followed = training.model.follow(training.engine, batch.walks, rows, entities)
+    return dict(zip(names, followed.scores.tolist(), strict=True))
 
 
 # Abilities

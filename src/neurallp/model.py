@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from .attention import Attention
 from .controller import MemoryKeys, RelationController
-from .engine import Engine, Scored, Scores, Walks
+from .engine import Engine, Followed, Scores, Walks
 from .errors import require_choice, require_positive
 from .knowledge import Ids, KnowledgeBase, Relations
 
@@ -78,7 +78,7 @@ class NeuralLP(nn.Module):
         attention: Attention = self.controller(torch.as_tensor(queries, device=device))
         return attention
 
-    def score_pairs(self, engine: Engine, walks: Walks, rows: Ids, entities: Ids) -> Scored:
+    def follow(self, engine: Engine, walks: Walks, rows: Ids, entities: Ids) -> Followed:
         """Return the scores of (walk, entity) pairs, each walk's total, and the way back to all weights.
 
         `walks.rows` are queries here.
@@ -87,8 +87,8 @@ class NeuralLP(nn.Module):
         queries, places = np.unique(walks.rows, return_inverse=True)
         attention, to_weights = self.controller.read(torch.as_tensor(queries, device=self.reflexive.device))
         walks, normalize = replace(walks, rows=places), self.config.normalize
-        scored = engine.score_pairs(attention, walks, rows, entities, normalize=normalize)
-        return replace(scored, back=lambda *gradients: to_weights(*scored.back(*gradients)))
+        followed = engine.follow(attention, walks, rows, entities, normalize=normalize)
+        return replace(followed, back=lambda *gradients: to_weights(*followed.back(*gradients)))
 
     @torch.no_grad()
     def scores(

@@ -136,9 +136,9 @@ class Training:
         if self.config.objective == "share":
             return self._share(batch)
         rows, answers = np.arange(len(batch.walks)), batch.questions.answers
-        scored = self.model.score_pairs(self.engine, batch.walks, rows, answers)
-        loss, to_answers = log_score(scored.scores)
-        return loss, scored.back(to_answers, None)
+        followed = self.model.follow(self.engine, batch.walks, rows, answers)
+        loss, to_answers = log_score(followed.scores)
+        return loss, followed.back(to_answers, None)
 
     def _share(self, batch: "Batch") -> tuple[Tensor, tuple[Tensor, ...]]:
         """Return the share with its gradients; other known answers and barred sources are no rivals."""
@@ -147,12 +147,12 @@ class Training:
         barred = np.flatnonzero(self.model.excludes_source(questions.queries))
         rows = np.concatenate([np.arange(num), known_rows, barred])
         entities = np.concatenate([questions.answers, known, questions.sources[barred]])
-        scored = self.model.score_pairs(self.engine, batch.walks, rows, entities)
-        excused = torch.as_tensor(rows[num:], device=scored.scores.device)
-        rivals = scored.totals.index_add(0, excused, scored.scores[num:], alpha=-1)
-        loss, to_answers, to_rivals = share(scored.scores[:num], rivals.clamp(min=0.0))
+        followed = self.model.follow(self.engine, batch.walks, rows, entities)
+        excused = torch.as_tensor(rows[num:], device=followed.scores.device)
+        rivals = followed.totals.index_add(0, excused, followed.scores[num:], alpha=-1)
+        loss, to_answers, to_rivals = share(followed.scores[:num], rivals.clamp(min=0.0))
         to_rivals = torch.where(rivals > 0, to_rivals, 0.0)
-        return loss, scored.back(torch.cat([to_answers, -to_rivals[excused]]), to_rivals)
+        return loss, followed.back(torch.cat([to_answers, -to_rivals[excused]]), to_rivals)
 
     def state(self) -> dict[str, Tensor]:
         """Return the last epoch's weights and moments, and the best weights.

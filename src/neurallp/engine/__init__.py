@@ -5,9 +5,9 @@ from importlib.util import find_spec
 from ..errors import ConfigError
 from .operators import Operators
 from .reference import ReferenceEngine
-from .walks import Engine, Scored, Scores, Walks
+from .walks import Engine, Followed, Scores, Walks
 
-__all__ = ["Engine", "Operators", "ReferenceEngine", "Scored", "Scores", "Walks", "make_engine"]
+__all__ = ["Engine", "Followed", "Operators", "ReferenceEngine", "Scores", "Walks", "make_engine"]
 
 
 def make_engine(name: str, operators: Operators, device: str = "cpu") -> Engine:

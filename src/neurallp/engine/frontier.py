@@ -27,7 +27,7 @@ from .kernels import (
     walk_chunk,
 )
 from .operators import Operators, num_cores
-from .walks import Scored, Scores, Walks
+from .walks import Followed, Scores, Walks
 
 Room = tuple[Floats, Floats]  # for gradients of walks to both attentions
 
@@ -61,13 +61,13 @@ class FrontierEngine:
         self, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
     ) -> tuple[Tensor, Tensor]:
         """Return the scores of given (walk, entity) pairs, and each walk's sum over all entities."""
-        score = partial(self.score_pairs, walks=walks, rows=rows, entities=entities, normalize=normalize)
-        scored: tuple[Tensor, Tensor] = _PairScores.apply(*attention.pair, score)  # type: ignore[no-untyped-call]
-        return scored
+        follow = partial(self.follow, walks=walks, rows=rows, entities=entities, normalize=normalize)
+        scores: tuple[Tensor, Tensor] = _PairScores.apply(*attention.pair, follow)  # type: ignore[no-untyped-call]
+        return scores
 
-    def score_pairs(
+    def follow(
         self, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
-    ) -> Scored:
+    ) -> Followed:
         """Return the scores of given pairs, each walk's total, and the way back to the attention.
 
         Where every walk has one pair, its slopes are taken on the way forward, and the way back only
@@ -80,11 +80,11 @@ class FrontierEngine:
         units = np.full(num_pairs, 1.0 * one_each)
         pairs = Pairs(wanted.offsets, wanted.entities, units, np.zeros(num_walks))
         scores, totals = np.zeros(num_pairs), np.zeros(num_walks)
-        self.share(task, partial(_score, task, pairs, (scores, totals), slopes, 0))
+        self.share_out(task, partial(_score, task, pairs, (scores, totals), slopes, 0))
         asked = np.empty_like(scores)
         asked[wanted.order] = scores
         like = attention.operator
-        return Scored(
+        return Followed(
             torch.from_numpy(asked).to(like),
             torch.from_numpy(totals).to(like),
             partial(self._back, like.dtype, task, wanted, slopes),
@@ -120,7 +120,7 @@ class FrontierEngine:
     def scores(self, attention: Attention, walks: Walks, *, normalize: bool) -> Scores:
         """Return the scores of all entities, without gradients."""
         task = self._task(attention, walks, normalize)
-        parts = self.share(task, partial(self._list_chunk, task, Pairs.none(len(walks))))
+        parts = self.share_out(task, partial(self._list_chunk, task, Pairs.none(len(walks))))
         dtype = torch.empty(0, dtype=attention.operator.dtype).numpy().dtype
         counts = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.ends) for part in parts)])
         return Scores(
@@ -154,7 +154,7 @@ class FrontierEngine:
             walks.may_return,
         )
 
-    def share(
+    def share_out(
         self, task: Task, work: Callable[[Graph, Trail, int, int], Any], part: range | None = None
     ) -> list[Any]:
         """Return what `work` gives for chunks of walks (or of a part), in order, done by all threads.
@@ -253,13 +253,13 @@ class _PairScores(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, operator: Tensor, memory: Tensor, score: Callable[[Attention], Scored]
+        ctx: Any, operator: Tensor, memory: Tensor, follow: Callable[[Attention], Followed]
     ) -> tuple[Tensor, Tensor]:
         """Return the scores of the wanted pairs and each walk's total."""
         ctx.set_materialize_grads(False)
-        scored = score(Attention(operator, memory))
-        ctx.back, ctx.like = scored.back, torch.zeros_like(scored.scores)
-        return scored.scores, scored.totals
+        followed = follow(Attention(operator, memory))
+        ctx.back, ctx.like = followed.back, torch.zeros_like(followed.scores)
+        return followed.scores, followed.totals
 
     @staticmethod
     @once_differentiable
@@ -275,7 +275,7 @@ def _walk_again(engine: FrontierEngine, task: Task, pairs: Pairs) -> Iterator[tu
     for base in range(0, len(task.sources), at_once):
         part = range(base, min(base + at_once, len(task.sources)))
         room = _gradient_room(task, len(part))
-        engine.share(task, partial(_score, task, pairs, unused, room, base), part)
+        engine.share_out(task, partial(_score, task, pairs, unused, room, base), part)
         yield base, room
 
 

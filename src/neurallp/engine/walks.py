@@ -175,7 +175,7 @@ class Scores:
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class Followed:
     """Scores of (walk, entity) pairs, and the way back from them, which is taken at most once."""
 
     scores: Tensor  # (pair,)
@@ -198,9 +198,9 @@ class Engine(Protocol):
         """
         ...
 
-    def score_pairs(
+    def follow(
         self, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
-    ) -> Scored:
+    ) -> Followed:
         """Return the same without torch's autograd, whose books cost as much as a small batch's walks.
 
         The way back leads to the gradients to both attentions.
@@ -219,9 +219,9 @@ class Engine(Protocol):
 class ByAutograd:
     """The way back of engines whose steps torch records."""
 
-    def score_pairs(
+    def follow(
         self: Engine, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
-    ) -> Scored:
+    ) -> Followed:
         """Return the scores of given pairs, each walk's total, and the way back to the attention."""
         with torch.inference_mode(False), torch.enable_grad():
             given = Attention(*(each.detach().clone().requires_grad_() for each in attention.pair))
@@ -232,4 +232,4 @@ class ByAutograd:
             with torch.inference_mode(False):
                 return torch.autograd.grad((scores, totals), given.pair, (to_scores.clone(), rest.clone()))
 
-        return Scored(scores.detach(), totals.detach(), back)
+        return Followed(scores.detach(), totals.detach(), back)
