@@ -70,11 +70,9 @@ def list_clues(clues: Sequence[Clue], first: int, num_operators: int, entities: 
 
 def group_edges(operators: Operators) -> Runs:
     """Return the edges in runs of one entity and operator, with how many arrive where each does."""
-    keys = operators.sources * operators.num_operators + operators.operators
-    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    starts, offsets = operators.runs()
     arrivals = operators.targets * operators.num_operators + operators.operators
     _, place, fan_in = np.unique(arrivals, return_inverse=True, return_counts=True)
-    offsets = np.searchsorted(operators.sources[starts], np.arange(operators.num_entities + 1))
     of_run = operators.operators[starts]
     order = np.argsort(of_run, kind="stable")
     columns = (

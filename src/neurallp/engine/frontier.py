@@ -211,13 +211,12 @@ class FrontierEngine:
 
 def _graph(operators: Operators) -> Graph:
     """Return the edges as runs: those of the same source and operator stand together."""
-    keys = operators.sources * operators.num_operators + operators.operators
-    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    starts, offsets = operators.runs()
     lengths = np.diff(starts, append=operators.num_edges)
     along = operators.operators[starts]
     back = (along + operators.num_relations) % operators.num_operators
     return Graph(
-        _small(np.searchsorted(operators.sources[starts], np.arange(operators.num_entities + 1))),
+        _small(offsets),
         _small(np.stack([along, back, starts, starts + lengths, lengths], axis=1)),
         _small(operators.targets),
         np.repeat(np.arange(len(starts), dtype=np.uint32), lengths),

@@ -56,13 +56,18 @@ class Operators:
         return np.searchsorted(self.sources, np.arange(self.num_entities + 1))
 
     @cached_property
-    def _runs(self) -> Ids:
+    def _run_keys(self) -> Ids:
         return self.sources * self.num_operators + self.operators
+
+    def runs(self) -> tuple[Ids, Ids]:
+        """Return the first edge of each run, one source and operator, and where each entity's runs begin."""
+        starts = np.flatnonzero(np.diff(self._run_keys, prepend=-1))
+        return starts, np.searchsorted(self.sources[starts], np.arange(self.num_entities + 1))
 
     def spans(self, entities: Ids, k: int) -> tuple[Ids, Ids]:
         """Return where each entity's edges of one operator begin, and where they end."""
         wanted = entities * self.num_operators + k
-        return np.searchsorted(self._runs, wanted), np.searchsorted(self._runs, wanted, side="right")
+        return np.searchsorted(self._run_keys, wanted), np.searchsorted(self._run_keys, wanted, side="right")
 
     @cached_property
     def _keys(self) -> Ids:
