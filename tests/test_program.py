@@ -175,7 +175,8 @@ def test_support_is_not_counted_without_data(loaded):
 
 
 def test_each_relation_by_itself_adds_up_to_the_whole(program, split):
-    whole, parts = program.evaluate(split), program.evaluate_per_relation(split)
+    whole, parts = program.evaluate_per_relation(split)
+    assert whole == program.evaluate(split)
     counts = [part.num_questions for part in parts.values()]
     assert sum(counts) == whole.num_questions == 2 * len(split.test)
     assert np.average([part.mrr for part in parts.values()], weights=counts) == pytest.approx(whole.mrr)

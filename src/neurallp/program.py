@@ -100,12 +100,18 @@ class Answering:
         return evaluate(scorer, questions, known, on_done)
 
     def evaluate_per_relation(
-        self, split: Split, part: Part = "test", *, engine: str = "auto"
-    ) -> dict[str, Evaluation]:
-        """Return the same for each relation by itself."""
+        self,
+        split: Split,
+        part: Part = "test",
+        *,
+        engine: str = "auto",
+        on_done: Callable[[int], None] = lambda num: None,
+    ) -> tuple[Evaluation, dict[str, Evaluation]]:
+        """Return the same, and besides each relation by itself."""
         scorer, questions, known, relations = self._trial(split, part, engine)
-        found = per_relation(rank_questions(scorer, questions, known), questions, len(relations))
-        return {relations[r]: evaluation for r, evaluation in found.items()}
+        ranks = rank_questions(scorer, questions, known, on_done)
+        found = per_relation(ranks, questions, len(relations))
+        return Evaluation.of(ranks), {relations[r]: evaluation for r, evaluation in found.items()}
 
     def sample(
         self, split: Split, part: Part = "valid", on_done: Callable[[int], None] = lambda num: None

@@ -87,13 +87,15 @@ def evaluate(
 
     program = load_program(model)
     parts = load_split(data, program.seed)
-    result = judge_watched(program, parts, [split.value], engine.value, as_json)[split.value]
-    relations = program.evaluate_per_relation(parts, split.value, engine=engine.value) if per_relation else {}
+    with watched("Ranking", 2 * len(getattr(parts, split.value)), as_json) as advance:
+        whole, relations = program.evaluate_per_relation(
+            parts, split.value, engine=engine.value, on_done=advance
+        )
     if as_json:
-        by_relation = {name: found.as_dict() for name, found in relations.items()}
-        print_json(result | ({"relations": by_relation} if per_relation else {}))
+        by_relation = {name: each.as_dict() for name, each in relations.items()}
+        print_json(whole.as_dict() | ({"relations": by_relation} if per_relation else {}))
         return
-    console.print(measures_table({split.value: result}))
+    console.print(measures_table({split.value: whole.as_dict()}))
     if per_relation:
         console.print()
         console.print(relations_table(relations))
