@@ -158,7 +158,7 @@ class WeighedEvidence:
     def __init__(self, weighed: WeighedRules, kb: KnowledgeBase, operators: Operators) -> None:
         self.weighed, self.kb, self.operators = weighed, kb, operators
         self._spare: list[EvidenceWalker] = []
-        self._kept: dict[int, tuple[Tree, Clues, Floats]] = {}
+        self._kept: dict[int, tuple[Tree, Clues | None, Floats]] = {}
 
     @cached_property
     def _runs(self) -> Runs:
@@ -234,7 +234,7 @@ class WeighedEvidence:
         except IndexError:
             return EvidenceWalker(self._runs, self.operators.num_operators, self.weighed.max_length)
 
-    def _plan(self, query: int) -> tuple[Tree, Clues, Floats]:
+    def _plan(self, query: int) -> tuple[Tree, Clues | None, Floats]:
         """Return a query's bodies, its clues, and what the prior gives to each entity; kept once made."""
         if query not in self._kept:
             weighed = self.weighed.queries.get(query, WeighedQuery((), np.zeros((0, 3)), np.zeros(0)))

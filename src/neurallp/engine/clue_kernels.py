@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
-from numba import njit
-
 from ..knowledge import Flags, Ids
+from .compiling import kernel, part
 from .evidence_kernels import (
     Entries,
     Runs,
@@ -33,7 +32,7 @@ class Clues(NamedTuple):
     mirrored: Small  # (mirrored rule, 2)
 
 
-@njit(nogil=True, cache=True)
+@part()
 def _fold(scratch: Scratch, entity: int, confidence: float) -> None:
     """Add one entity's confidence by one more D to the largest and to the noisy-or.
 
@@ -48,7 +47,7 @@ def _fold(scratch: Scratch, entity: int, confidence: float) -> None:
     scratch.backward[0, place] *= 1.0 - confidence
 
 
-@njit(nogil=True, cache=True)
+@part()
 def _tally(runs: Runs, scratch: Scratch, entity: int, operator: int, source: int, num: int) -> int:
     """Count once more each entity but the source that an operator leads to; return how many are counted."""
     run = find_run(runs, entity, operator)
@@ -63,7 +62,7 @@ def _tally(runs: Runs, scratch: Scratch, entity: int, operator: int, source: int
     return num
 
 
-@njit(nogil=True, cache=True)
+@part()
 def _anchored(runs: Runs, scratch: Scratch, source: int, answer: int, query: int, operator: int) -> None:
     """Fold b(X, D) -> r(X, Y) over all D: of the others that have this D, the share that have this answer.
 
@@ -87,7 +86,7 @@ def _anchored(runs: Runs, scratch: Scratch, source: int, answer: int, query: int
             scratch.tallies[entity] = 0
 
 
-@njit(nogil=True, cache=True)
+@part()
 def _mirrored(runs: Runs, scratch: Scratch, source: int, answer: int, query: int, operator: int) -> None:
     """Fold b(Y, D) -> r(X, Y) over all D: of the others that have this D, the share that are answers of X."""
     run = find_run(runs, source, query)
@@ -115,7 +114,7 @@ def _mirrored(runs: Runs, scratch: Scratch, source: int, answer: int, query: int
         scratch.marks[runs.targets[edge]] = 0
 
 
-@njit(nogil=True, cache=True)
+@part()
 def _write_folded(scratch: Scratch, number: int, entries: Entries, last: int) -> int:
     """Write what was folded as one rule's stretch, and forget it; return as `write_stretch` does."""
     for i in range(scratch.counts[0]):
@@ -125,7 +124,7 @@ def _write_folded(scratch: Scratch, number: int, entries: Entries, last: int) ->
     return last
 
 
-@njit(nogil=True, cache=True)
+@part()
 def _is_hidden(runs: Runs, scratch: Scratch, run: int, source: int, answer: int) -> bool:
     """Return whether all that a source has by one operator is what must not be seen."""
     operator, first = runs.operators[run], runs.starts[run]
@@ -134,7 +133,7 @@ def _is_hidden(runs: Runs, scratch: Scratch, run: int, source: int, answer: int)
     return scratch.hidden[operator] or (source == answer and scratch.hidden[invert(operator, scratch)])
 
 
-@njit(nogil=True, cache=True)
+@part()
 def _unary(
     runs: Runs,
     clues: Clues,
@@ -159,7 +158,7 @@ def _unary(
     return last
 
 
-@njit(nogil=True, cache=True)
+@part()
 def _add_clues(
     runs: Runs,
     clues: Clues,
@@ -172,7 +171,8 @@ def _add_clues(
     last: int,
 ) -> int:
     """Write what all clues say of one question after the `last` stretch; return as `write_stretch` does."""
-    last = _unary(runs, clues, scratch, source, answer, left_out, entries, last)
+    if last >= 0:
+        last = _unary(runs, clues, scratch, source, answer, left_out, entries, last)
     for i in range(len(clues.anchored)):
         if last >= 0:
             _anchored(runs, scratch, source, answer, query, clues.anchored[i, 0])
@@ -184,11 +184,11 @@ def _add_clues(
     return last
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def gather(
     runs: Runs,
     tree: Tree,
-    clues: Clues,
+    clues: Clues | None,
     scratch: Scratch,
     sources: Ids,
     query: int,
@@ -209,9 +209,10 @@ def gather(
         if answer >= 0:
             hide(runs, source, query, answer, whole_pair[i], scratch.hidden)
         last = walk(runs, tree, scratch, source, answer, left_out, entries, last)
-        if last >= 0:
+        if clues is not None:  # numba leaves out what None makes idle: half of all there is to compile
             last = _add_clues(runs, clues, scratch, source, query, answer, left_out, entries, last)
-        scratch.hidden[:] = False
+        for operator in range(len(scratch.hidden)):
+            scratch.hidden[operator] = False
         if last < 0:
             return i
         ends[i] = last

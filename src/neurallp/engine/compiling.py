@@ -14,14 +14,17 @@ OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy",
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def kernel(function: F) -> F:
-    """Return `function` compiled at its first call, kept on disk for the next, and free of the GIL."""
-    return cast(F, njit(**OPTIONS, cache=True)(function))
+def kernel(*freedoms: str) -> Callable[[F], F]:
+    """Return what compiles a function at its first call, to be kept on disk and free of the GIL.
+
+    `freedoms` are those that LLVM may take with sums and products.
+    """
+    return cast(Callable[[F], F], njit(**OPTIONS, cache=True, fastmath=set(freedoms)))
 
 
-def part(function: F) -> F:
-    """Return `function` compiled for kernels to call, not for Python: that halves the time to compile."""
-    return cast(F, njit(**OPTIONS | {"no_cpython_wrapper": True})(function))
+def part(*freedoms: str) -> Callable[[F], F]:
+    """Return what compiles a function for kernels to call, not for Python, in half the time."""
+    return cast(Callable[[F], F], njit(**OPTIONS | {"no_cpython_wrapper": True}, fastmath=set(freedoms)))
 
 
 @contextmanager

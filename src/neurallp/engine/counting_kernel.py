@@ -7,7 +7,7 @@ from ..knowledge import Flags, Ids
 from .compiling import kernel, part
 
 
-@part
+@part()
 def _first_edge(offsets: Ids, operators: Ids, entity: int, operator: int) -> int:
     """Return where an entity's edges of one operator begin, or would."""
     low: int = offsets[entity]
@@ -30,7 +30,7 @@ def find_operator(offsets: Ids, operators: Ids, entity: int, operator: int) -> t
     return start, stop
 
 
-@kernel
+@kernel()
 def count_pairs(
     offsets: Ids,
     operators: Ids,

@@ -51,8 +51,13 @@ class Clue(NamedTuple):
     answer: str = ""  # of a unary rule
 
 
-def list_clues(clues: Sequence[Clue], first: int, num_operators: int, entities: Vocabulary) -> Clues:
-    """Return clues as the kernels have them, numbered from `first` on, but those of answers unknown."""
+def list_clues(clues: Sequence[Clue], first: int, num_operators: int, entities: Vocabulary) -> Clues | None:
+    """Return clues as the kernels have them, numbered from `first` on, but those of answers unknown.
+
+    None where there are none.
+    """
+    if not clues:
+        return None
     known = [
         (clue.kind, clue.operator, number, entities.find(clue.answer))
         for number, clue in enumerate(clues, first)
@@ -144,7 +149,7 @@ class EvidenceWalker:
     def gather(
         self,
         tree: Tree,
-        clues: Clues,
+        clues: Clues | None,
         query: int,
         sources: Ids,
         answers: Ids | None = None,

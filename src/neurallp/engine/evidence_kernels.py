@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..knowledge import Flags, Floats, Ids
+from .compiling import part
 
 Small = NDArray[np.int32]
 Unsigned = NDArray[np.uint32]  # of indices that loops need not test for being negative
@@ -69,7 +69,7 @@ class Scratch(NamedTuple):
     marks: NDArray[np.int8]  # (entity,) 0 in between
 
 
-@njit(nogil=True, cache=True)
+@part()
 def find_run(runs: Runs, entity: int, operator: int) -> int:
     """Return the run of an entity's edges that belong to one operator, or -1."""
     low, size = runs.offsets[entity], runs.offsets[entity + 1] - runs.offsets[entity]
@@ -80,14 +80,14 @@ def find_run(runs: Runs, entity: int, operator: int) -> int:
     return low if size and runs.operators[low] == operator else -1
 
 
-@njit(nogil=True, cache=True)
+@part()
 def invert(operator: int, scratch: Scratch) -> int:
     """Return the operator that leads back."""
     num_relations = len(scratch.hidden) // 2
     return operator - num_relations if operator >= num_relations else operator + num_relations
 
 
-@njit(nogil=True, cache=True)
+@part()
 def hide(runs: Runs, source: int, query: int, answer: int, whole_pair: bool, hidden: Flags) -> None:
     """Mark the operators by which the source must not reach the answer: the query, or all that do."""
     hidden[query] = True
@@ -98,7 +98,7 @@ def hide(runs: Runs, source: int, query: int, answer: int, whole_pair: bool, hid
                     hidden[runs.operators[run]] = True
 
 
-@njit(nogil=True, cache=True)
+@part()
 def leave(scratch: Scratch, depth: int) -> None:
     """Empty the frontier of one depth."""
     for i in range(scratch.counts[depth]):
@@ -106,7 +106,7 @@ def leave(scratch: Scratch, depth: int) -> None:
     scratch.counts[depth] = 0
 
 
-@njit(nogil=True, cache=True)
+@part()
 def _find_runs(runs: Runs, scratch: Scratch, depth: int, operator: int) -> int:
     """List the runs of one operator that leave the frontier of a depth, and from where; return how many.
 
@@ -127,7 +127,7 @@ def _find_runs(runs: Runs, scratch: Scratch, depth: int, operator: int) -> int:
     return num
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@part()
 def _expand(runs: Runs, scratch: Scratch, depth: int, operator: int, source: int, answer: int) -> None:
     """Take one step from the frontier above.
 
@@ -163,7 +163,7 @@ def _expand(runs: Runs, scratch: Scratch, depth: int, operator: int, source: int
     scratch.counts[depth] = num
 
 
-@njit(nogil=True, cache=True)
+@part()
 def write_stretch(scratch: Scratch, depth: int, rule: int, left_out: int, entries: Entries, last: int) -> int:
     """Write the frontier of one depth as what a rule says; but not the entity `left_out`.
 
@@ -172,7 +172,8 @@ def write_stretch(scratch: Scratch, depth: int, rule: int, left_out: int, entrie
     num, start = scratch.counts[depth], entries.bounds[last]
     if start + num > len(entries.entities):
         return -1
-    entries.entities[start : start + num] = scratch.entities[depth, :num]
+    for i in range(num):
+        entries.entities[start + i] = scratch.entities[depth, i]
     saturate(scratch.forward[depth, :num], entries.forward[start : start + num])
     saturate(scratch.backward[depth, :num], entries.backward[start : start + num])
     place = scratch.places[depth, left_out] if left_out >= 0 else -1
@@ -187,7 +188,7 @@ def write_stretch(scratch: Scratch, depth: int, rule: int, left_out: int, entrie
     return last + 1
 
 
-@njit(nogil=True, cache=True)
+@part()
 def walk(
     runs: Runs,
     tree: Tree,
@@ -211,7 +212,7 @@ def walk(
     return last
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+@part("contract")
 def saturate(probabilities: Floats, out: Evidence) -> None:
     """Write log(1 + 100 p) / log(101) for each p: tells 0.001 from 0.01 as well as 0.1 from 1.
 

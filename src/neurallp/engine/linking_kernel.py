@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..knowledge import Ids
+from .compiling import kernel, part
 from .evidence_kernels import Runs
 
 
@@ -26,7 +26,7 @@ class Meetings(NamedTuple):
     before: Ids  # (trail,)
 
 
-@njit(nogil=True, cache=True)
+@part()
 def _spread(
     runs: Runs,
     trails: Trails,
@@ -75,7 +75,7 @@ def _spread(
     return num
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def link(
     runs: Runs,
     ends: tuple[int, int, int, bool],

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..knowledge import Floats, Ids
+from .compiling import kernel, part
 from .evidence_kernels import Entries, Small
 
 
@@ -36,6 +36,7 @@ class Sheet(NamedTuple):
 
     scores: Floats  # (setting, entity)
     odds: Floats  # (setting, entity) exp of what the prior says
+    sums: Floats  # (setting, 2) those of odds, and of prior x odds, over all entities
     touched: Small  # (entity,)
     marks: NDArray[np.int8]  # (entity,) 1: has a score of its own, 2: no candidate
 
@@ -44,21 +45,22 @@ class Sheet(NamedTuple):
         """Return an empty sheet."""
         size = num_settings, num_entities
         touched, marks = np.zeros(num_entities, np.int32), np.zeros(num_entities, np.int8)
-        return cls(np.zeros(size), np.zeros(size), touched, marks)
+        return cls(np.zeros(size), np.zeros(size), np.zeros((num_settings, 2)), touched, marks)
 
 
-@njit(nogil=True, cache=True)
+@part()
 def _mark(sheet: Sheet, entity: int, num: int, mark: int) -> int:
     """List an entity among those touched; return how many are."""
     if sheet.marks[entity] == 0:
         sheet.touched[num] = entity
-        sheet.scores[:, entity] = 0.0
+        for s in range(len(sheet.scores)):
+            sheet.scores[s, entity] = 0.0
         num += 1
     sheet.marks[entity] = max(sheet.marks[entity], mark)
     return num
 
 
-@njit(nogil=True, cache=True)
+@part()
 def _mark_all(lessons: Lessons, question: int, sheet: Sheet) -> int:
     """Mark all entities that a question's rules tell of, and those that are no candidates.
 
@@ -77,13 +79,13 @@ def _mark_all(lessons: Lessons, question: int, sheet: Sheet) -> int:
     return num
 
 
-@njit(nogil=True, cache=True)
+@part()
 def _clear_marks(sheet: Sheet, num: int) -> None:
     for i in range(num):
         sheet.marks[sheet.touched[i]] = 0
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@kernel("contract")
 def add_scores(entries: Entries, first: int, last: int, weights: Floats, scores: Floats) -> None:
     """Add to scores, (setting, entity), what all rules say in some stretches; weights are (rule, 3, setting).
 
@@ -98,7 +100,7 @@ def add_scores(entries: Entries, first: int, last: int, weights: Floats, scores:
                 row[entries.entities[i]] += fired + there * entries.forward[i] + back * entries.backward[i]
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
+@part("contract", "reassoc")
 def _add_slopes(entries: Entries, first: int, last: int, scores: Floats, slopes: Floats) -> None:
     """Add to the slopes of weights, (rule, 3, setting), those of scores times what rules say."""
     for stretch in range(first, last):
@@ -116,31 +118,31 @@ def _add_slopes(entries: Entries, first: int, last: int, scores: Floats, slopes:
             slopes[rule, 2, s] += back
 
 
-@njit(nogil=True, cache=True)
-def _set_odds(sheet: Sheet, prior: Floats, priors: Floats) -> Floats:
-    """Set the odds, and return their sum over all entities and that of prior x odds, (setting, 2)."""
-    sums = np.zeros((len(prior), 2))
+@part()
+def _set_odds(sheet: Sheet, prior: Floats, priors: Floats) -> None:
+    """Set the odds and their sums."""
+    sums = sheet.sums
     for s in range(len(prior)):
+        sums[s, 0] = sums[s, 1] = 0.0
         for entity in range(len(priors)):
             odds = np.exp(prior[s] * priors[entity]) if priors[entity] else 1.0
             sheet.odds[s, entity] = odds
             sums[s, 0] += odds
             sums[s, 1] += priors[entity] * odds
-    return sums
 
 
-@njit(nogil=True, cache=True)
+@part()
 def _soften(
-    sheet: Sheet, num: int, s: int, answer: int, priors: Floats, own_prior: float, weight: float, sums: Floats
+    sheet: Sheet, num: int, s: int, answer: int, priors: Floats, own_prior: float, weight: float
 ) -> tuple[float, float]:
     """Turn scores into the slopes of the loss: each one's share, less 1 for the answer.
 
     Returns the loss, and the slope of the prior's weight. Untouched entities have nothing but their prior:
-    of the `sums` over all, those of the touched are taken away.
+    of the sums over all, those of the touched are taken away.
     """
     scores, odds = sheet.scores[s], sheet.odds[s]
     scores[answer] += weight * (own_prior - priors[answer])
-    total, moment, top = sums[0], sums[1], 0.0
+    total, moment, top = sheet.sums[s, 0], sheet.sums[s, 1], 0.0
     for i in range(num):
         entity = sheet.touched[i]
         total -= odds[entity]
@@ -161,9 +163,9 @@ def _soften(
     return np.log(total) + top - score, moment / total - own_prior
 
 
-@njit(nogil=True, cache=True)
+@part()
 def _question_gradient(
-    lessons: Lessons, question: int, weights: Terms, priors: Floats, sums: Floats, sheet: Sheet, slopes: Terms
+    lessons: Lessons, question: int, weights: Terms, priors: Floats, sheet: Sheet, slopes: Terms
 ) -> float:
     """Add the gradient of one question's cross-entropy over all candidates; return its loss.
 
@@ -177,7 +179,7 @@ def _question_gradient(
     total = 0.0
     for s in range(len(weights.prior)):
         weight = weights.prior[s]
-        loss, slope = _soften(sheet, num, s, answer, priors, own_prior, weight, sums[s])
+        loss, slope = _soften(sheet, num, s, answer, priors, own_prior, weight)
         slopes.prior[s] += slope
         total += loss
     _add_slopes(lessons.entries, first, last, sheet.scores, slopes.rules)
@@ -185,47 +187,60 @@ def _question_gradient(
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel()
 def batch_gradient(
     lessons: Lessons, batch: Ids, weights: Terms, priors: Floats, sheet: Sheet, slopes: Terms
 ) -> float:
     """Set the slopes to those of a batch's mean loss, and return it, summed over settings."""
-    slopes.rules[:] = 0.0
-    slopes.prior[:] = 0.0
-    sums = _set_odds(sheet, weights.prior, priors)
+    _scale(slopes, 0.0)
+    _set_odds(sheet, weights.prior, priors)
     loss = 0.0
     for question in batch:
-        loss += _question_gradient(lessons, question, weights, priors, sums, sheet, slopes)
-    slopes.rules[:] /= len(batch)
-    slopes.prior[:] /= len(batch)
+        loss += _question_gradient(lessons, question, weights, priors, sheet, slopes)
+    _scale(slopes, 1.0 / len(batch))
     return loss / len(batch)
 
 
-@njit(nogil=True, cache=True)
+@part()
+def _scale(slopes: Terms, by: float) -> None:
+    """Multiply all slopes by a number."""
+    for s in range(len(slopes.prior)):
+        slopes.prior[s] *= by
+        for rule in range(len(slopes.rules)):
+            for kind in range(3):
+                slopes.rules[rule, kind, s] *= by
+
+
+@kernel()
 def count_right(lessons: Lessons, marks: NDArray[np.int8], counts: Ids) -> None:
     """Add to each rule's (fired, right) how often it says an entity, and how often that is a known answer."""
     entries = lessons.entries
     for i in range(len(lessons.ends)):
-        known = lessons.others[lessons.other_offsets[i] : lessons.known_ends[i]]
-        marks[known] = 1
-        marks[lessons.answers[i]] = 1
+        _mark_right(lessons, i, marks, 1)
         for stretch in range(lessons.starts[i], lessons.ends[i]):
             rule, start, end = entries.rules[stretch], entries.bounds[stretch], entries.bounds[stretch + 1]
             counts[rule, 0] += end - start
             for j in range(start, end):
                 counts[rule, 1] += marks[entries.entities[j]]
-        marks[known] = 0
-        marks[lessons.answers[i]] = 0
+        _mark_right(lessons, i, marks, 0)
 
 
-@njit(nogil=True, cache=True)
+@part()
+def _mark_right(lessons: Lessons, question: int, marks: NDArray[np.int8], mark: int) -> None:
+    """Mark the known answers of a question."""
+    for i in range(lessons.other_offsets[question], lessons.known_ends[question]):
+        marks[lessons.others[i]] = mark
+    marks[lessons.answers[question]] = mark
+
+
+@kernel()
 def rank_settings(lessons: Lessons, weights: Terms, priors: Floats, sheet: Sheet, ranks: Floats) -> None:
     """Write the realistic rank of each answer under each setting, other known answers left out."""
     for question in range(len(lessons.ends)):
         _rank_question(lessons, question, weights, priors, sheet, ranks[question])
 
 
-@njit(nogil=True, cache=True)
+@part()
 def _rank_question(
     lessons: Lessons, question: int, weights: Terms, priors: Floats, sheet: Sheet, ranks: Floats
 ) -> None:
