@@ -203,12 +203,12 @@ def batch_gradient(
 
 @part()
 def _scale(slopes: Terms, by: float) -> None:
-    """Multiply all slopes by a number."""
+    """Multiply all slopes by a number; by 0 gives 0, whatever they were."""
     for s in range(len(slopes.prior)):
-        slopes.prior[s] *= by
+        slopes.prior[s] = slopes.prior[s] * by if by else 0.0
         for rule in range(len(slopes.rules)):
             for kind in range(3):
-                slopes.rules[rule, kind, s] *= by
+                slopes.rules[rule, kind, s] = slopes.rules[rule, kind, s] * by if by else 0.0
 
 
 @kernel()
