@@ -45,8 +45,8 @@ def measure(engine: Engine, operators: Operators, num_steps: int, num_walks: int
     """Return edges walked and microseconds, each for one question."""
     attention, walks, _ = make_case(operators, num_steps, num_walks)
     with one_torch_thread():
-        # Once before timing: compiled, and every page of memory given out.
-        for _ in range(4):  # every thread that will be woken has its scratch then, and has used it
+        # Before timing: compiled, every thread that will be woken has its scratch, every page is given out.
+        for _ in range(4):
             engine.scores(attention, walks, normalize=True)
         started = perf_counter()
         engine.scores(attention, walks, normalize=True)

@@ -452,7 +452,7 @@ def test_training_goes_on_after_its_program_was_taken(family):
 
 def test_moments_of_other_weights_cannot_be_resumed(family):
     training, _ = train(family, num_epochs=1)
-    apart = {key: value for key, value in training.state().items() if not key.startswith("optimizer.")}
+    apart = {key: value for key, value in training.state().items() if not key.startswith("moments.")}
     for place, weights in enumerate(training.descent.weights):
         apart[f"optimizer.{place}.exp_avg"] = torch.zeros_like(weights)
     with pytest.raises(ModelError, match="another version"):

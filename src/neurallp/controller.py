@@ -34,7 +34,7 @@ class Controller(nn.Module):
         return attention
 
     def read(self, query: Tensor, allowed: Tensor | None, keys: MemoryKeys) -> tuple[Attended, Back]:
-        """Return the same without torch's autograd, and the way back to the query and all weights."""
+        """Return both attentions, nothing told to autograd, and the way back to the query and all weights."""
         weights = self.weights
         attended = _attend(allowed, keys, self.num_steps, query, *weights)
         return attended, partial(_attend_back, keys, weights, attended)

@@ -50,12 +50,12 @@ class Descent:
         return copy_of(
             {f"model.{name}": value for name, value in self.model.state_dict().items()}
             | {f"best.{name}": value for name, value in best_weights.items()}
-            | {f"optimizer.{name}": value for name, value in self.moments.items()}
+            | {f"moments.{name}": value for name, value in self.moments.items()}
         )
 
     def restore(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
         """Go on from what `state` returned; return the best weights in it."""
-        moments = _under("optimizer.", state)
+        moments = _under("moments.", state)
         if {name: each.shape for name, each in moments.items()} != {
             name: each.shape for name, each in self.moments.items()
         }:

@@ -101,8 +101,10 @@ def _show(rules: "RuleSet", proof: "Proof", metrics: dict[str, Any]) -> None:
     from ..rules import RuleSet
 
     shown = RuleSet(rule for target in SHOWN for rule in rules.about(target) if not rule.is_vacuous)
-    marks = ["[green]true[/]" if _is_true(rule) else "[yellow]approx.[/]" for rule in shown]
-    console.print(f"\n[bold]Rules it found[/] ({len(shown)} of {len(rules)}; true: in every family)")
+    marks = ["[green]true[/]" if _is_true(rule) else "[yellow]guess[/]" for rule in shown]
+    console.print(
+        f"\n[bold]Rules it found[/] ({len(shown)} of {len(rules)}; true: in every family, guess: not in all)"
+    )
     console.print(marked_rules_table(shown, marks))
     answer = proof.answer
     console.print(

@@ -135,7 +135,7 @@ def rules_table(rules: "Sequence[Rule]") -> Table:
 
 def marked_rules_table(rules: "Sequence[Rule]", marks: Sequence[str]) -> Table:
     """Return rules with their confidences and a mark each."""
-    table = plain_table(numbers=("confidence", "measured"))
+    table = plain_table(numbers=("conf.", "measured"))
     table.add_column("")
     table.add_column("rule")
     for rule, mark in zip(rules, marks, strict=True):

@@ -1,7 +1,7 @@
 """The CPU engine: walks only what a source reaches, one question at a time, compiled and on all cores."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from time import perf_counter
@@ -31,7 +31,8 @@ from .walks import Followed, Scores, Walks
 
 Room = tuple[Floats, Floats]  # for gradients of walks to both attentions
 
-# Walks that a thread takes at a time: few, because one walk from a hub can cost as much as a thousand others.
+# Walks that a thread takes at a time: few, because one walk from a hub can cost as much as a thousand others;
+# more where it is alone.
 CHUNK, LARGE_CHUNK = 32, 128
 
 # Seconds of work below which a second thread is not woken.
@@ -101,21 +102,13 @@ class FrontierEngine:
     ) -> tuple[Tensor, ...]:
         """Return the gradients to both attentions, summed over walks in order."""
         gradients = _doubles(to_scores)[wanted.order]
-        parts: Iterator[tuple[int, tuple[Floats, ...]]]
+        parts: Iterable[tuple[int, tuple[Floats, ...]]]
         if slopes is not None and to_totals is None:
-            parts = iter([(0, tuple(each * gradients.reshape(-1, 1, 1, 1) for each in slopes))])
+            parts = [(0, tuple(each * gradients.reshape(-1, 1, 1, 1) for each in slopes))]
         else:
             totals = np.zeros(len(task.sources)) if to_totals is None else _doubles(to_totals)
             parts = _walk_again(self, task, Pairs(wanted.offsets, wanted.entities, gradients, totals))
-        sums = [
-            torch.zeros(each.swapaxes(0, 1).shape, dtype=torch.float64)
-            for each in (task.operator, task.memory)
-        ]
-        for base, room in parts:
-            rows = torch.from_numpy(task.rows[base : base + len(room[0])])
-            for total, each in zip(sums, room, strict=True):
-                total.index_add_(0, rows, torch.from_numpy(each))
-        return tuple(total.transpose(0, 1).to(dtype) for total in sums)
+        return tuple(total.transpose(0, 1).to(dtype) for total in _sum_by_row(task, parts))
 
     def scores(self, attention: Attention, walks: Walks, *, normalize: bool) -> Scores:
         """Return the scores of all entities, without gradients."""
@@ -265,6 +258,18 @@ class _PairScores(torch.autograd.Function):
     def backward(ctx: Any, to_scores: Tensor | None, to_totals: Tensor | None) -> tuple[Tensor | None, ...]:
         """Return the gradients to both attentions."""
         return *ctx.back(ctx.like if to_scores is None else to_scores, to_totals), None
+
+
+def _sum_by_row(task: Task, parts: Iterable[tuple[int, tuple[Floats, ...]]]) -> list[Tensor]:
+    """Return the gradients to each row of both attentions, (row, rank, …), from those of walks."""
+    sums = [
+        torch.zeros(each.swapaxes(0, 1).shape, dtype=torch.float64) for each in (task.operator, task.memory)
+    ]
+    for base, room in parts:
+        rows = torch.from_numpy(task.rows[base : base + len(room[0])])
+        for total, each in zip(sums, room, strict=True):
+            total.index_add_(0, rows, torch.from_numpy(each))
+    return sums
 
 
 def _walk_again(engine: FrontierEngine, task: Task, pairs: Pairs) -> Iterator[tuple[int, Room]]:
