@@ -12,9 +12,9 @@ from pathlib import Path
 from statistics import mean
 
 from neurallp.experiments import data_folder
-from neurallp.formats import read_triples
-from neurallp.formats.questions import load_questions
-from neurallp.language.spotting import MARK
+from neurallp.io.questions import load_questions
+from neurallp.io.triples import read_triples
+from neurallp.qa.entity_linking import MARK
 
 FILES = ("train10k", "dev", "test")
 

@@ -8,9 +8,11 @@ import torch
 from graphs import SHAPES, make_operators
 from report import report
 
-from neurallp.attention import Attention
-from neurallp.engine import Engine, Operators, Walks, make_engine
-from neurallp.training import one_torch_thread
+from neurallp.controller.attention import Attention
+from neurallp.engines import make_engine
+from neurallp.engines.base import Engine, Walks
+from neurallp.graph.operators import Operators
+from neurallp.neural.training import one_torch_thread
 
 #: The reference sends a message for each edge and walk; past this many it is left out.
 MOST_MESSAGES = 200_000_000

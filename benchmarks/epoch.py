@@ -14,8 +14,8 @@ import torch
 from graphs import data_folder, load_split
 from report import report
 
-from neurallp.learning import configure, prepare
-from neurallp.training import Training, one_torch_thread
+from neurallp.neural.training import Training, one_torch_thread
+from neurallp.pipeline.learn import configure, prepare
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from graphs import make_facts
 from report import report
 
-from neurallp.rules import Rule
+from neurallp.rules.rule import Rule
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 import foreign

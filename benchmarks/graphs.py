@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from neurallp.engine import Operators
-from neurallp.formats.triples import load
-from neurallp.knowledge import Split, distinct, split_triples
+from neurallp.graph.arrays import distinct
+from neurallp.graph.knowledge_base import Split, split_triples
+from neurallp.graph.operators import Operators
+from neurallp.io.triples import load
 
 #: name: (entities, relations, facts, how much hubs attract: 0 is even)
 SHAPES = {

@@ -12,8 +12,10 @@ from engine import make_case
 from graphs import make_facts
 from report import report
 
-from neurallp.engine import Engine, Operators, make_engine
-from neurallp.training import one_torch_thread
+from neurallp.engines import make_engine
+from neurallp.engines.base import Engine
+from neurallp.graph.operators import Operators
+from neurallp.neural.training import one_torch_thread
 
 
 def main() -> None:

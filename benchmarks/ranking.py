@@ -8,10 +8,11 @@ import torch
 from graphs import data_folder, load_split
 from report import report
 
-from neurallp.engine import Operators, make_engine
+from neurallp.engines import make_engine
 from neurallp.evaluation import evaluate
-from neurallp.knowledge import KnownAnswers, ask_both_ways
-from neurallp.model import ModelConfig, ModelScorer, NeuralLP
+from neurallp.graph.operators import Operators
+from neurallp.graph.questions import KnownAnswers, ask_both_ways
+from neurallp.neural.model import ModelConfig, ModelScorer, NeuralLP
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from report import report
 LOAD = """
 import json, resource, sys, time
 start = time.perf_counter()
-from neurallp.formats import load
+from neurallp.io.triples import load
 kb = load(sys.argv[1])
 seconds = time.perf_counter() - start
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

@@ -26,7 +26,7 @@ def cinema():
 def split():
     """The facts of a family, split into parts."""
     from neurallp.datasets.family import family_knowledge_base
-    from neurallp.knowledge import split_triples
+    from neurallp.graph.knowledge_base import split_triples
 
     return split_triples(family_knowledge_base(num_people=60, num_generations=3))
 
@@ -34,7 +34,8 @@ def split():
 @pytest.fixture
 def run(monkeypatch, capsys):
     """Run the command in this process; give its exit code, output and errors."""
-    from neurallp.cli import main, printing
+    from neurallp.cli import main
+    from neurallp.cli import output as printing
 
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
     monkeypatch.setattr(printing.console, "width", 80)

@@ -11,13 +11,13 @@ import warnings
 
 import pytest
 
-from neurallp.engine import Operators
-from neurallp.formats import write_triples
-from neurallp.formats.exchange import export_rules
-from neurallp.formats.logic import quote_atom
-from neurallp.formats.rdf import Names
-from neurallp.knowledge import KnowledgeBase
-from neurallp.rules import derive
+from neurallp.graph.knowledge_base import KnowledgeBase
+from neurallp.graph.operators import Operators
+from neurallp.io.rules import export_rules
+from neurallp.io.rules.logic import quote_atom
+from neurallp.io.triples import write_triples
+from neurallp.io.triples.rdf import Names
+from neurallp.rules.support import derive
 
 # Code lists survive any name, but are slow to print; plain names are for those that are.
 PRINT_CODES = """

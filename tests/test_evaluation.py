@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from neurallp import Evaluation, evaluate, evaluation
-from neurallp.engine import Scores
 from neurallp.evaluation import Measures, Ranks, per_relation, rank, rank_questions
-from neurallp.knowledge import KnownAnswers, Questions
+from neurallp.graph.questions import KnownAnswers, Questions
+from neurallp.graph.scores import Scores
 
 few = settings(max_examples=60, deadline=None)
 

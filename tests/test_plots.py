@@ -3,10 +3,10 @@ import re
 import pytest
 
 from neurallp import learn, load_model
-from neurallp.datasets import family_knowledge_base
+from neurallp.datasets.family import family_knowledge_base
 from neurallp.errors import ConfigError
+from neurallp.neural.training import Epoch
 from neurallp.plots import draw_attention, draw_curves, draw_rules, styles
-from neurallp.training import Epoch
 
 pytest.importorskip("matplotlib")
 

@@ -4,7 +4,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .answers import Answer, Proof, WhyNot
     from .errors import (
         ConfigError,
         DataError,
@@ -15,18 +14,19 @@ if TYPE_CHECKING:
         UnknownNameError,
     )
     from .evaluation import Evaluation, evaluate
-    from .formats.questions import load_questions
-    from .formats.triples import load
-    from .knowledge import KnowledgeBase, Split
-    from .language.answering import WordAnswer, WordAnswers
-    from .language.questions import WordQuestion
-    from .learning import learn
-    from .model import ModelConfig, NeuralLP
-    from .program import Program, RuleProgram, load_model, load_program
-    from .questioning import QuestionProgram, learn_questions, load_question_model
-    from .reasoning import Reasoner
-    from .rules import Rule, RuleSet
-    from .training import TrainingConfig
+    from .graph.knowledge_base import KnowledgeBase, Split
+    from .io.questions import load_questions
+    from .io.triples import load
+    from .neural.model import ModelConfig, NeuralLP
+    from .neural.training import TrainingConfig
+    from .pipeline.learn import learn
+    from .pipeline.program import Program, RuleProgram, load_model, load_program
+    from .pipeline.questions import QuestionProgram, learn_questions, load_question_model
+    from .qa.answering import WordAnswer, WordAnswers
+    from .qa.examples import WordQuestion
+    from .reasoning.answers import Answer, Proof, WhyNot
+    from .reasoning.reasoner import Reasoner
+    from .rules.rule import Rule, RuleSet
 
 __version__ = "0.1.0"
 
@@ -76,20 +76,48 @@ _HOMES = {
         "QuestionError",
         "UnknownNameError",
     ),
-    "evaluation": ("Evaluation", "evaluate"),
-    "formats.triples": ("load",),
-    "knowledge": ("KnowledgeBase", "Split"),
-    "model": ("ModelConfig", "NeuralLP"),
-    "formats.questions": ("load_questions",),
-    "language.answering": ("WordAnswer", "WordAnswers"),
-    "language.questions": ("WordQuestion",),
-    "learning": ("learn",),
-    "program": ("Program", "RuleProgram", "load_model", "load_program"),
-    "questioning": ("QuestionProgram", "learn_questions", "load_question_model"),
-    "answers": ("Answer", "Proof", "WhyNot"),
-    "reasoning": ("Reasoner",),
-    "rules": ("Rule", "RuleSet"),
-    "training": ("TrainingConfig",),
+    "evaluation": (
+        "Evaluation",
+        "evaluate",
+    ),
+    "graph.knowledge_base": (
+        "KnowledgeBase",
+        "Split",
+    ),
+    "io.questions": ("load_questions",),
+    "io.triples": ("load",),
+    "neural.model": (
+        "ModelConfig",
+        "NeuralLP",
+    ),
+    "neural.training": ("TrainingConfig",),
+    "pipeline.learn": ("learn",),
+    "pipeline.program": (
+        "Program",
+        "RuleProgram",
+        "load_model",
+        "load_program",
+    ),
+    "pipeline.questions": (
+        "QuestionProgram",
+        "learn_questions",
+        "load_question_model",
+    ),
+    "qa.answering": (
+        "WordAnswer",
+        "WordAnswers",
+    ),
+    "qa.examples": ("WordQuestion",),
+    "reasoning.answers": (
+        "Answer",
+        "Proof",
+        "WhyNot",
+    ),
+    "reasoning.reasoner": ("Reasoner",),
+    "rules.rule": (
+        "Rule",
+        "RuleSet",
+    ),
 }
 
 

@@ -7,8 +7,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .engine import Scores
-from .knowledge import Floats, Ids, KnownAnswers, Questions
+from .graph.arrays import Floats, Ids
+from .graph.questions import KnownAnswers, Questions
+from .graph.scores import Scores
 
 #: Questions scored at a time: bounds memory to this many rows of scores.
 QUESTIONS_AT_ONCE = 512

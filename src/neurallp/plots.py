@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .calibration import NUM_BINS, Reliability
 from .errors import ConfigError, require_choice
-from .formats.files import replacing
-from .knowledge import INVERSE_MARK
-from .model import NeuralLP
-from .rules import Rule
-from .training import Epoch
+from .graph.vocabulary import INVERSE_MARK
+from .io.files import replacing
+from .neural.model import NeuralLP
+from .neural.training import Epoch
+from .reasoning.calibration import NUM_BINS, Reliability
+from .rules.rule import Rule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

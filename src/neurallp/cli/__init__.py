@@ -9,18 +9,18 @@ import typer
 
 from .. import __version__
 from ..errors import NeuralLPError
-from .asking import ask, explain, predict, why_not
-from .calibrating import calibrate
+from .ask import ask, explain, predict, why_not
+from .calibrate import calibrate
 from .datasets import data
 from .demo import demo
-from .exchanging import convert, export, import_rules
-from .experimenting import experiment
-from .inspecting import evaluate, rules
-from .learning import learn
-from .plotting import plot
-from .printing import console, show_error, show_warning
-from .questions import qa
-from .weighing import weigh
+from .exchange import convert, export, import_rules
+from .experiment import experiment
+from .inspect import evaluate, rules
+from .learn import learn
+from .output import console, show_error, show_warning
+from .plot import plot
+from .qa import qa
+from .weigh import weigh
 
 app = typer.Typer(
     help="Learn weighted logical rules from a knowledge base, answer questions with them, and show why.",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from .arguments import Json
-from .printing import console, log, plain_table, print_json, say
+from .options import Json
+from .output import console, log, plain_table, print_json, say
 
 if TYPE_CHECKING:
     from ..datasets.registry import PublicSet
@@ -53,7 +53,7 @@ def list_sets(as_json: Json = False) -> None:
 @data.command()
 def get(names: Names) -> None:
     """Download sets, check them, and keep them; what broke off goes on when asked again."""
-    from ..datasets.fetching import fetch
+    from ..datasets.download import fetch
     from ..datasets.registry import data_folder
 
     for public in _wanted(names):

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from .arguments import Json
-from .printing import console, marked_rules_table, measures_table, print_json
+from .options import Json
+from .output import console, marked_rules_table, measures_table, print_json
 
 if TYPE_CHECKING:
-    from ..answers import Proof
-    from ..knowledge import KnowledgeBase, Split
-    from ..program import Program
-    from ..rules import Rule, RuleSet
+    from ..graph.knowledge_base import KnowledgeBase, Split
+    from ..pipeline.program import Program
+    from ..reasoning.answers import Proof
+    from ..rules.rule import Rule, RuleSet
 
 SHOWN = ("uncle", "grandmother", "sister", "husband", "nephew")
 
@@ -45,7 +45,7 @@ def demo(
 
 def _show_family(people: int, seed: int, as_json: bool) -> None:
     from ..datasets.family import family_knowledge_base
-    from ..knowledge import split_triples
+    from ..graph.knowledge_base import split_triples
 
     kb = family_knowledge_base(people, seed=seed)
     split = split_triples(kb, seed)
@@ -62,8 +62,8 @@ def _show_family(people: int, seed: int, as_json: bool) -> None:
 
 
 def _learn(split: "Split", seed: int, quiet: bool) -> "Program":
-    from ..learning import configure, finish, prepare
-    from .learning import watch
+    from ..pipeline.learn import configure, finish, prepare
+    from .learn import watch
 
     # Longer steps than usual, and fewer: a visitor should not have to wait.
     training = prepare(split, *configure(seed=seed, num_epochs=8, learning_rate=0.005))
@@ -98,7 +98,7 @@ def _is_true(rule: "Rule") -> bool:
 
 
 def _show(rules: "RuleSet", proof: "Proof", metrics: dict[str, Any]) -> None:
-    from ..rules import RuleSet
+    from ..rules.rule import RuleSet
 
     shown = RuleSet(rule for target in SHOWN for rule in rules.about(target) if not rule.is_vacuous)
     marks = ["[green]true[/]" if _is_true(rule) else "[yellow]guess[/]" for rule in shown]

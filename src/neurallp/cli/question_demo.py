@@ -4,17 +4,17 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from .printing import console, print_json, question_measures_table
-from .questions import show_answers, watch
+from .output import console, print_json, question_measures_table
+from .qa import show_answers, watch
 
 if TYPE_CHECKING:
-    from ..language.questions import WordQuestion
+    from ..qa.examples import WordQuestion
 
 
 def show_questions(seed: int, as_json: bool) -> None:
     """Learn from questions with answers, then answer some that were not among them."""
     from ..datasets.movies import movie_questions, movies_knowledge_base
-    from ..questioning import configure_questions, finish_questions, prepare_questions
+    from ..pipeline.questions import configure_questions, finish_questions, prepare_questions
 
     kb = movies_knowledge_base(seed=seed)
     train, test = movie_questions(kb, 2000, seed), movie_questions(kb, 400, seed + 1)

@@ -19,7 +19,8 @@ from functools import cache
 from random import Random
 
 from ..errors import ConfigError, UnknownNameError
-from ..knowledge import INVERSE_MARK, KnowledgeBase
+from ..graph.knowledge_base import KnowledgeBase
+from ..graph.vocabulary import INVERSE_MARK
 
 Triple = tuple[str, str, str]
 Pair = tuple[str, str]  # source, answer

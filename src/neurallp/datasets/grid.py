@@ -11,7 +11,7 @@ is long. A path that turns back would be another name for a shorter one.
 from random import Random
 
 from ..errors import ConfigError
-from ..knowledge import KnowledgeBase, Split, Triple, name_parts
+from ..graph.knowledge_base import KnowledgeBase, Split, Triple, name_parts
 
 Path = tuple[str, ...]
 Place = tuple[int, int]

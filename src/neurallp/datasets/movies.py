@@ -9,8 +9,9 @@ from itertools import product
 from random import Random
 
 from ..errors import ConfigError
-from ..knowledge import INVERSE_MARK, KnowledgeBase
-from ..language.questions import WordQuestion
+from ..graph.knowledge_base import KnowledgeBase
+from ..graph.vocabulary import INVERSE_MARK
+from ..qa.examples import WordQuestion
 
 Triple = tuple[str, str, str]
 Body = tuple[str, ...]

@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from ..errors import DataError, UnknownNameError
-from ..formats.files import read_bytes
+from ..io.files import read_bytes
 
 NEURAL_LP = "https://raw.githubusercontent.com/fanyangxyz/Neural-LP/{}/datasets/"
 CONVE = "https://raw.githubusercontent.com/TimDettmers/ConvE/{}/"

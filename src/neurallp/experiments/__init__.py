@@ -12,7 +12,7 @@ from .tables import Table
 __all__ = ["EXPERIMENTS", "Cell", "Experiment", "Outcome", "Plan", "Results", "Table", "find_experiment"]
 
 #: Names on the command line, which are those of the modules.
-EXPERIMENTS = ("srl", "grid", "completion", "inductive", "questions")
+EXPERIMENTS = ("srl", "grid", "completion", "inductive", "qa")
 
 
 def find_experiment(name: str, *, quick: bool = False, device: str = "cpu") -> Experiment:

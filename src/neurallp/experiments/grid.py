@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ..baselines import fit_isg
 from ..datasets.grid import grid_split
 from ..evaluation import Scorer, evaluate
-from ..knowledge import KnowledgeBase, KnownAnswers, Split, ask_both_ways
+from ..graph.knowledge_base import KnowledgeBase, Split
+from ..graph.questions import KnownAnswers, ask_both_ways
+from ..neural.rules import recover_rules
 from ..plots import figure_at, styles
-from ..rules import RuleFilter, recover_rules
+from ..rules.rule import RuleFilter
+from .baselines.isg import fit_isg
 from .cells import Cell, Experiment, Outcome, Plan, Results
 from .paths import Starts, evaluate_queries, learn_paths
 from .tables import Figure, Table

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..evaluation import Evaluation, Ranks, Scorer, evaluate
-from ..knowledge import Ids, KnownAnswers, Questions, Split, ask_both_ways
-from ..reasoning import Reasoner
+from ..graph.arrays import Ids
+from ..graph.knowledge_base import Split
+from ..graph.questions import KnownAnswers, Questions, ask_both_ways
+from ..reasoning.reasoner import Reasoner
 from .cells import Cell, Experiment, Outcome, Plan, Results
 from .completion import LONGER, PATIENT, TITLES, UNLINKED, WEIGHED, Trial
 from .measuring import (

@@ -10,18 +10,21 @@ from typing import Any
 import numpy as np
 
 from ..datasets.registry import find_data
-from ..engine import Operators, make_engine
+from ..engines import make_engine
 from ..errors import ConfigError, DataError, DataWarning
 from ..evaluation import Evaluation, Scorer, evaluate
-from ..formats.triples import load
-from ..knowledge import Ids, KnowledgeBase, KnownAnswers, Questions, Split, ask_both_ways
-from ..learning import configure, finish, prepare, weigh_rules
-from ..model import ModelScorer
-from ..program import Program
-from ..reasoning import Reasoner
-from ..training import Epoch
-from ..weighed import WeighedRules
-from ..weighing import WeighingConfig
+from ..graph.arrays import Ids
+from ..graph.knowledge_base import KnowledgeBase, Split
+from ..graph.operators import Operators
+from ..graph.questions import KnownAnswers, Questions, ask_both_ways
+from ..io.triples import load
+from ..neural.model import ModelScorer
+from ..neural.training import Epoch
+from ..pipeline.learn import configure, finish, prepare, weigh_rules
+from ..pipeline.program import Program
+from ..reasoning.reasoner import Reasoner
+from ..weighting.fitting import WeighingConfig
+from ..weighting.weighted_rules import WeighedRules
 from .cells import Outcome, Plan, Results
 
 #: Triples that a quick run learns from at most (of facts and of train), and those that it ranks.
@@ -128,7 +131,7 @@ def fit_and_rank(*, data: str, seed: int, baseline: str, quick: bool = False, **
 def fit_baseline(name: str, split: Split, seed: int, **options: Any) -> Scorer:
     """Return the fitted baseline called `name`."""
     try:
-        fit = getattr(import_module("neurallp.baselines"), f"fit_{name}")
+        fit = getattr(import_module("neurallp.experiments.baselines"), f"fit_{name}")
     except (ImportError, AttributeError) as error:
         raise ConfigError(f"The baseline {name!r} cannot be used here: {error}.") from error
     scorer: Scorer = fit(split, seed, **options)

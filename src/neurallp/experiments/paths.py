@@ -12,12 +12,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..attention import Attention
-from ..engine import Operators, Scores, make_engine
+from ..controller.attention import Attention
+from ..engines import make_engine
 from ..evaluation import Evaluation, Scorer, per_relation, rank_questions
-from ..knowledge import Ids, KnownAnswers, Split, ask_both_ways
-from ..learning import configure, finish, prepare
-from ..model import ModelScorer, NeuralLP
+from ..graph.arrays import Ids
+from ..graph.knowledge_base import Split
+from ..graph.operators import Operators
+from ..graph.questions import KnownAnswers, ask_both_ways
+from ..graph.scores import Scores
+from ..neural.model import ModelScorer, NeuralLP
+from ..pipeline.learn import configure, finish, prepare
 
 SETTINGS: dict[str, Any] = {"num_epochs": 20, "patience": 20, "learning_rate": 0.005, "hiding": "train"}
 

@@ -9,12 +9,12 @@ import torch
 from numpy.typing import NDArray
 
 from ..errors import ConfigError, QuestionError
-from ..knowledge import KnowledgeBase
-from ..language.answering import QuestionReasoner
-from ..language.questions import WordQuestion
+from ..graph.knowledge_base import KnowledgeBase
+from ..pipeline.questions import QuestionProgram
 from ..plots import figure_at, styles
-from ..questioning import QuestionProgram
-from ..rules import Rule, atom
+from ..qa.answering import QuestionReasoner
+from ..qa.examples import WordQuestion
+from ..rules.rule import Rule, atom
 
 MOST_RULES = 12  # with a colour and a label of their own
 

@@ -1,0 +1,90 @@
+"""`plot curves`, `attention`, `rules` and `reliability`: pictures of what was learned."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from .calibrate import sample_watched
+from .options import Data, Model, load_split
+from .output import console
+
+plot = typer.Typer(
+    help="Pictures of a model: curves, attention, rules, reliability.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Query = Annotated[
+    str, typer.Argument(metavar="QUERY", help="A relation, or `~relation` asked from the other end.")
+]
+
+
+Out = Annotated[Path, typer.Option(help="A .png or .svg file.")]
+
+
+@plot.command()
+def curves(
+    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model folders.")],
+    out: Out = Path("curves.png"),
+) -> None:
+    """Draw loss and validation MRR by epoch."""
+    from ..io.models.neural import read_history
+    from ..plots import draw_curves
+
+    draw_curves({str(model): read_history(model) for model in models}, out)
+    _report(out)
+
+
+@plot.command()
+def attention(model: Model, query: Query, out: Out = Path("attention.png")) -> None:
+    """Draw a query's attention: operators by steps, and memories."""
+    from ..io.models.neural import read_model
+    from ..plots import draw_attention
+
+    draw_attention(read_model(model)[0].eval(), query, out)
+    _report(out)
+
+
+@plot.command()
+def rules(
+    model: Model,
+    query: Query,
+    limit: Annotated[int, typer.Option(min=1, help="Rules to draw, at most.")] = 8,
+    out: Out = Path("rules.png"),
+) -> None:
+    """Draw the best rules of a query as chains."""
+    from ..pipeline.program import load_model
+    from ..plots import draw_rules
+
+    found = load_model(model).rules(query, limit=limit)
+    draw_rules([rule for rule in found if rule.kind == "chain"], out)
+    _report(out)
+
+
+@plot.command()
+def reliability(model: Model, data: Data, out: Out = Path("reliability.png")) -> None:
+    """Draw how often answers of a calibrated model are right, by what it says.
+
+    Judged on DATA's test part; where there is none on validation, each half by a calibration fitted on the
+    other.
+    """
+    from ..errors import ModelError
+    from ..pipeline.program import load_model
+    from ..plots import draw_reliability
+    from ..reasoning.calibration import judge
+
+    program = load_model(model)
+    if program.calibration is None:
+        raise ModelError(f"{model} says no probabilities. `neurallp calibrate {model} {data}` makes them.")
+    split = load_split(data, program.seed)
+    ((part, sample),) = sample_watched(
+        program, split, ["test"] if len(split.test) else ["valid"], quiet=False
+    ).items()
+    draw_reliability(judge(part, sample, program.calibration), out)
+    _report(out)
+
+
+def _report(out: Path) -> None:
+    console.print(escape(str(out)), soft_wrap=True)

@@ -1,0 +1,1 @@
+"""Settings: every configuration, preset, choice and default. Imports no torch."""

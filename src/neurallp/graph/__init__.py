@@ -1,0 +1,1 @@
+"""Knowledge bases: names, facts, questions, and the operators M_R."""

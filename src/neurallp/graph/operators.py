@@ -1,0 +1,95 @@
+"""The operators M_R of a knowledge base as one list of edges, sorted by where they start."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .arrays import Ids, concatenate_ranges
+from .knowledge_base import KnowledgeBase
+
+
+@dataclass(frozen=True, eq=False)
+class Operators:
+    """All M_R and their inverses: an edge leads from `sources` by `operators` to `targets`.
+
+    Edges are sorted by source, operator and target. Every fact gives two edges, one for each of its
+    operators, so the edges into an entity are the inverses of the edges out of it.
+    """
+
+    num_entities: int
+    num_relations: int
+    sources: Ids  # (edge,)
+    operators: Ids  # (edge,)
+    targets: Ids  # (edge,)
+
+    @classmethod
+    def of(cls, kb: KnowledgeBase) -> "Operators":
+        """Return the operators of all facts of `kb`."""
+        return cls.of_facts(kb.facts, len(kb.entities), len(kb.relations))
+
+    @classmethod
+    def of_facts(cls, facts: Ids, num_entities: int, num_relations: int) -> "Operators":
+        """Return the operators of distinct facts."""
+        head, relation, tail = facts.T
+        sources = np.concatenate([head, tail])
+        operators = np.concatenate([relation, relation + num_relations])
+        targets = np.concatenate([tail, head])
+        order = np.lexsort((targets, operators, sources))
+        return cls(num_entities, num_relations, sources[order], operators[order], targets[order])
+
+    @property
+    def num_operators(self) -> int:
+        return 2 * self.num_relations
+
+    @property
+    def num_edges(self) -> int:
+        return len(self.sources)
+
+    def inverse(self, k: int) -> int:
+        """Return the operator that leads back where `k` leads on."""
+        return (k + self.num_relations) % self.num_operators
+
+    @cached_property
+    def offsets(self) -> Ids:
+        """Where each entity's edges begin; (entity + 1,)."""
+        return np.searchsorted(self.sources, np.arange(self.num_entities + 1))
+
+    def edges_out_of(self, entities: Ids) -> Ids:
+        """Return the numbers of all edges that leave any of `entities`."""
+        return concatenate_ranges(self.offsets[entities], self.offsets[entities + 1])
+
+    @cached_property
+    def _run_keys(self) -> Ids:
+        return self.sources * self.num_operators + self.operators
+
+    def runs(self) -> tuple[Ids, Ids]:
+        """Return the first edge of each run, one source and operator, and where each entity's runs begin."""
+        starts = np.flatnonzero(np.diff(self._run_keys, prepend=-1))
+        return starts, np.searchsorted(self.sources[starts], np.arange(self.num_entities + 1))
+
+    def spans(self, entities: Ids, k: int) -> tuple[Ids, Ids]:
+        """Return where each entity's edges of one operator begin, and where they end."""
+        wanted = entities * self.num_operators + k
+        return np.searchsorted(self._run_keys, wanted), np.searchsorted(self._run_keys, wanted, side="right")
+
+    @cached_property
+    def _keys(self) -> Ids:
+        return self._key(self.sources, self.operators, self.targets)
+
+    def _key(self, sources: Ids, operators: Ids, targets: Ids) -> Ids:
+        return (sources * self.num_operators + operators) * self.num_entities + targets
+
+    def edges_of(self, facts: Ids) -> Ids:
+        """Return both edges of each fact, (fact, 2): forward and inverse; -1 where the fact is not here."""
+        head, relation, tail = facts.T
+        forward = self._find(head, relation, tail)
+        inverse = self._find(tail, relation + self.num_relations, head)
+        return np.stack([forward, inverse], axis=1)
+
+    def _find(self, sources: Ids, operators: Ids, targets: Ids) -> Ids:
+        keys = self._key(sources, operators, targets)
+        places = np.searchsorted(self._keys, keys)
+        found = places < self.num_edges
+        found[found] = self._keys[places[found]] == keys[found]
+        return np.where(found, places, -1)

@@ -1,0 +1,56 @@
+"""Questions (source, query, answer) in both directions, and the answers known for them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .arrays import Ids, distinct
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """Sources with a query and the answer sought, one row each."""
+
+    sources: Ids
+    queries: Ids
+    answers: Ids
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    def __getitem__(self, rows: "Ids | slice") -> "Questions":
+        return Questions(self.sources[rows], self.queries[rows], self.answers[rows])
+
+
+def ask_both_ways(triples: Ids, num_relations: int) -> Questions:
+    """Return two questions for each triple: rows 2i asks for the tail, 2i + 1 for the head."""
+    head, relation, tail = triples.T
+    return Questions(
+        sources=_interleave(head, tail),
+        queries=_interleave(relation, relation + num_relations),
+        answers=_interleave(tail, head),
+    )
+
+
+def _interleave(even: Ids, odd: Ids) -> Ids:
+    return np.stack([even, odd], axis=1).reshape(-1)
+
+
+class KnownAnswers:
+    """Which answers are known for a (source, query), from triples taken both ways; repetitions count once."""
+
+    def __init__(self, triples: Ids, num_relations: int) -> None:
+        self.num_operators = 2 * num_relations
+        questions = ask_both_ways(distinct(triples), num_relations)
+        keys = questions.sources * self.num_operators + questions.queries
+        order = np.argsort(keys, kind="stable")
+        self._keys, self._answers = keys[order], questions.answers[order]
+
+    def pairs(self, sources: Ids, queries: Ids) -> tuple[Ids, Ids]:
+        """Return all known answers as (row, entity) pairs; rows ascend and number the given questions."""
+        keys = sources * self.num_operators + queries
+        start = np.searchsorted(self._keys, keys, side="left")
+        count = np.searchsorted(self._keys, keys, side="right") - start
+        rows = np.repeat(np.arange(len(keys)), count)
+        within = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
+        return rows, self._answers[np.repeat(start, count) + within]

@@ -1,0 +1,87 @@
+"""Vocabularies: names of entities and relations, and their ids."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from ..errors import DataError, UnknownNameError
+
+INVERSE_MARK = "~"
+
+
+class Vocabulary(Sequence[str]):
+    """Distinct names in order; a name's place is its id."""
+
+    kind = "entity"
+    owner = "The knowledge base"
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = tuple(names)
+        self._ids = {name: i for i, name in enumerate(self.names)}
+        if len(self._ids) != len(self.names):
+            raise DataError(f"A vocabulary needs distinct names; some {self.kind} is given twice.")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.names[index]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._ids
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.names == other.names
+
+    def __hash__(self) -> int:
+        return hash(self.names)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self):,} names)"
+
+    def id(self, name: str) -> int:
+        """Return the id of `name`, or raise with the nearest name."""
+        try:
+            return self._ids[name]
+        except KeyError:
+            raise UnknownNameError.among(self.kind, name, self.names, self.owner) from None
+
+    def find(self, name: str) -> int:
+        """Return the id of `name`, or -1."""
+        return self._ids.get(name, -1)
+
+
+class Relations(Vocabulary):
+    """The relations' names, and the operators they give: relation r is operator r, its inverse r + R."""
+
+    kind = "relation"
+
+    def __init__(self, names: Iterable[str]) -> None:
+        super().__init__(names)
+        marked = [name for name in self.names if name.startswith(INVERSE_MARK)]
+        if marked:
+            raise DataError(
+                f"Relation {marked[0]!r} starts with {INVERSE_MARK!r}, which marks an inverse. Rename it."
+            )
+
+    @property
+    def num_operators(self) -> int:
+        return 2 * len(self)
+
+    def inverse(self, operator: int) -> int:
+        """Return the operator that leads back."""
+        return (operator + len(self)) % self.num_operators
+
+    def operator_name(self, operator: int) -> str:
+        """Return `name`, or `~name` for an inverse."""
+        if operator < len(self):
+            return self.names[operator]
+        return INVERSE_MARK + self.names[operator - len(self)]
+
+    def operator_id(self, name: str) -> int:
+        """Return the operator called `name` or `~name`."""
+        if name.startswith(INVERSE_MARK):
+            return self.inverse(self.id(name.removeprefix(INVERSE_MARK)))
+        return self.id(name)

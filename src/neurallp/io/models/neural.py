@@ -1,0 +1,160 @@
+"""A model folder: weights, configuration, relations, rules, measures and history; never pickle."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ...errors import ConfigError, ModelError
+from ...graph.vocabulary import Relations
+from ...neural.model import ModelConfig, NeuralLP
+from ...neural.training import Epoch, Training, TrainingConfig
+from ...rules.rule import Rule
+from ...weighting.fitting import WeighingConfig
+from ...weighting.weighted_rules import WeighedRules
+from ..files import AnyPath
+from ..rules.table import format_rules
+from .calibration import CALIBRATION
+from .folders import (
+    CHECKPOINT,
+    CONFIG,
+    HISTORY,
+    METRICS,
+    RELATIONS,
+    RULES,
+    WEIGHTS,
+    checksums,
+    damaged,
+    dump_checkpoint,
+    dump_tensors,
+    history_lines,
+    read_epochs,
+    read_json,
+    read_relations,
+    read_tensors,
+    require_folder,
+    require_together,
+    require_version,
+    resume_run,
+    to_json,
+    write_together,
+)
+from .weighted import describe_weighed, drop_weighed
+
+FORMAT_VERSION = 1
+
+
+def has_model(folder: AnyPath) -> bool:
+    """Return whether a folder holds a model, be it one that has lost a file."""
+    return any((Path(folder) / name).is_file() for name in (WEIGHTS, CONFIG))
+
+
+def require_no_model(folder: AnyPath) -> None:
+    """Raise where a folder holds a model: rules weighed by themselves would answer in its place."""
+    if has_model(folder):
+        raise ConfigError(f"{folder} holds a model, which weighed rules would not fit. Give another folder.")
+
+
+def write_model(
+    folder: AnyPath,
+    model: NeuralLP,
+    training: TrainingConfig,
+    history: Iterable[Epoch],
+    rules: Iterable[Rule],
+    metrics: Mapping[str, Any],
+    weighed: tuple[WeighedRules, WeighingConfig] | None = None,
+) -> None:
+    """Write the whole folder; when a file cannot be written, the folder stays as it was.
+
+    Rules that were `weighed` go beside the model they come from; those of an earlier model go.
+    """
+    described = _describe(model, training, history, model.state_dict())
+    contents = {**described, RULES: format_rules(rules), METRICS: to_json(metrics)}
+    if weighed is not None:
+        contents |= describe_weighed(*weighed, beside=described)
+    write_together(folder, contents)
+    if weighed is None:
+        drop_weighed(folder)
+
+
+def write_checkpoint(folder: AnyPath, training: Training) -> None:
+    """Write all that resuming needs as one file, and beside it the best model so far.
+
+    Rules, weighed or not, measures and calibration go: they would tell of a model that is no longer there.
+    """
+    contents: dict[str, str | bytes] = {
+        CHECKPOINT: dump_checkpoint(training, _settings(training), _origin(training)),
+        **_describe(training.model, training.config, training.history, training.best_weights),
+    }
+    write_together(folder, contents)
+    drop_weighed(folder)
+    for name in (RULES, METRICS, CALIBRATION):
+        (Path(folder) / name).unlink(missing_ok=True)
+
+
+def resume(folder: AnyPath, training: Training) -> None:
+    """Take `training` up where the checkpoint in `folder` left off; it may only go on for longer."""
+    resume_run(folder, training, _settings(training), _origin(training), Epoch)
+
+
+def _settings(training: Training) -> dict[str, Any]:
+    return {**asdict(training.model.config), **asdict(training.config)}
+
+
+def _origin(training: Training) -> dict[str, Any]:
+    return {"relations": list(training.model.relations)}
+
+
+def read_history(folder: AnyPath) -> list[Epoch]:
+    """Return the epochs a model was trained for."""
+    return read_epochs(folder, Epoch)
+
+
+def read_config(folder: AnyPath) -> tuple[Relations, ModelConfig, TrainingConfig, bool]:
+    """Return what a model folder says of itself; raise when it is not one this version can use."""
+    path = Path(folder) / CONFIG
+    config = read_json(path, dict)
+    require_version(folder, config, FORMAT_VERSION)
+    try:
+        model, training = ModelConfig(**config["model"]), TrainingConfig(**config["training"])
+    except (KeyError, TypeError, ConfigError) as error:
+        raise damaged(path, error) from error
+    return read_relations(folder), model, training, bool(config.get("restricted_operators"))
+
+
+def read_model(folder: AnyPath) -> tuple[NeuralLP, TrainingConfig, list[Epoch]]:
+    """Return the model of a folder, how it was trained, and its epochs."""
+    require_folder(folder, "neurallp learn DATA")
+    relations, config, training, restricted = read_config(folder)
+    size = relations.num_operators
+    allowed = torch.zeros(size, size, dtype=torch.bool).numpy() if restricted else None
+    model = NeuralLP(relations, config, allowed=allowed)
+    path = Path(folder) / WEIGHTS
+    try:
+        model.load_state_dict(read_tensors(path))
+    except RuntimeError as error:
+        raise ModelError(f"{path} does not fit {CONFIG} and {RELATIONS} beside it. Learn again.") from error
+    history = read_history(folder)
+    require_together(Path(folder) / CONFIG, read_json(Path(folder) / CONFIG, dict))
+    return model, training, history
+
+
+def _describe(
+    model: NeuralLP, training: TrainingConfig, history: Iterable[Epoch], weights: Mapping[str, torch.Tensor]
+) -> dict[str, str | bytes]:
+    """Return the files that loading needs; the configuration tells what the others are known by."""
+    contents: dict[str, str | bytes] = {
+        RELATIONS: to_json(list(model.relations)),
+        HISTORY: history_lines(history),
+        WEIGHTS: dump_tensors(weights),
+    }
+    config = {
+        "format_version": FORMAT_VERSION,
+        "model": asdict(model.config),
+        "training": asdict(training),
+        "restricted_operators": model.controller.allowed is not None,
+        "checksums": checksums(contents),
+    }
+    return {CONFIG: to_json(config), **contents}

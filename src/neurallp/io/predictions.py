@@ -1,0 +1,121 @@
+"""Predictions as a file, written batch by batch: Parquet, tab- or comma-separated with a header, JSON lines.
+
+Text may also be .gz.
+"""
+
+import gzip
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO, cast
+
+import numpy as np
+
+from ..errors import ConfigError, FormatError, import_extra
+from ..reasoning.answers import Predictions
+from .files import AnyPath, is_gzip, replacing, suffix_of
+from .triples.text import find_unwritable, quote_field
+
+COLUMNS = ("head", "relation", "tail", "score", "known")
+
+Row = tuple[Any, ...]
+RowWriter = Callable[[Row], object]
+Writer = Callable[[BinaryIO, Iterator[Predictions]], int]
+
+
+def write_predictions(path: AnyPath, batches: Iterable[Predictions]) -> int:
+    """Write the rows of all batches, completely or not at all, and return how many there are."""
+    write = find_writer(path)
+    try:
+        with replacing(path) as file, _packing(path, file) as content:
+            return write(content, iter(batches))
+    except UnicodeEncodeError as error:
+        raise FormatError(f"{path}: {error.object!r:.80} has half a surrogate pair. Rename it.") from error
+
+
+def _packing(path: AnyPath, file: BinaryIO) -> AbstractContextManager[BinaryIO]:
+    """Give the file, or what compresses into it, without a name or time: equal content gives equal files."""
+    if not is_gzip(Path(path)):
+        return nullcontext(file)
+    return cast(
+        AbstractContextManager[BinaryIO], gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0)
+    )
+
+
+def find_writer(path: AnyPath) -> Writer:
+    """Return what writes a file of this suffix; raise before any work is done where nothing does."""
+    suffix = suffix_of(path)
+    if suffix == ".parquet" and not is_gzip(Path(path)):
+        return _write_parquet
+    if suffix not in TEXT_WRITERS:
+        known = ", ".join([".parquet", *TEXT_WRITERS])
+        raise ConfigError(f"Cannot write predictions to {path}. Its name must end in {known}; text also .gz.")
+    return _write_text(TEXT_WRITERS[suffix])
+
+
+def _write_parquet(file: BinaryIO, batches: Iterator[Predictions]) -> int:
+    pa, parquet = import_extra("pyarrow", "formats"), import_extra("pyarrow.parquet", "formats")
+    kinds = pa.string(), pa.string(), pa.string(), pa.float64(), pa.bool_()
+    schema = pa.schema(list(zip(COLUMNS, kinds, strict=True)))
+    num_rows = 0
+    with parquet.ParquetWriter(file, schema) as writer:
+        for batch in batches:
+            writer.write_table(pa.table(_columns(batch), schema))
+            num_rows += len(batch)
+    return num_rows
+
+
+def _write_text(begin: Callable[[TextIO], RowWriter]) -> Writer:
+    def write(file: BinaryIO, batches: Iterator[Predictions]) -> int:
+        num_rows = 0
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        write_row = begin(text)
+        for batch in batches:
+            for row in zip(*(column.tolist() for column in _columns(batch).values()), strict=True):
+                write_row(row)
+            num_rows += len(batch)
+        text.detach()  # flushes, and leaves the file open for its owner
+        return num_rows
+
+    return write
+
+
+def _commas(text: TextIO) -> RowWriter:
+    def write_row(row: Row) -> object:
+        return text.write(",".join(quote_field(str(field)) for field in row) + "\n")
+
+    write_row(COLUMNS)
+    return write_row
+
+
+def _tabs(text: TextIO) -> RowWriter:
+    """Begin a table in which, as in our other files of tabs, quotes are letters like any other."""
+
+    def write_row(row: Row) -> object:
+        for name in row[:3]:
+            if why := find_unwritable(name, "tab"):
+                raise FormatError(f"Name {name!r} {why}. Write .csv, .jsonl or .parquet.")
+        return text.write("\t".join(map(str, row)) + "\n")
+
+    text.write("\t".join(COLUMNS) + "\n")
+    return write_row
+
+
+def _json_lines(text: TextIO) -> RowWriter:
+    def write_row(row: Row) -> object:
+        return text.write(json.dumps(dict(zip(COLUMNS, row, strict=True)), ensure_ascii=False) + "\n")
+
+    return write_row
+
+
+def _columns(batch: Predictions) -> dict[str, Any]:
+    names = np.array(batch.kb.entities.names, dtype=object)
+    heads, tails = batch.ends
+    relation = np.full(len(batch), batch.relation, dtype=object)
+    columns = names[heads], relation, names[tails], batch.scores, batch.is_known
+    return dict(zip(COLUMNS, columns, strict=True))
+
+
+TEXT_WRITERS = {".tsv": _tabs, ".csv": _commas, ".jsonl": _json_lines}

@@ -1,0 +1,212 @@
+"""Triples in files, known by their suffix; every one may also be .gz.
+
+One file is a KnowledgeBase; a folder with train, and perhaps facts, valid and test, is a Split.
+"""
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path, PurePath
+
+import numpy as np
+
+from ...errors import DataError, DataWarning, FormatError
+from ...graph.knowledge_base import KnowledgeBase, Split, Triple, name_parts
+from ...graph.vocabulary import INVERSE_MARK
+from ..files import AnyPath, TripleFile, missing, suffix_of
+from ..rules.logic import write_facts
+from .rdf import SUFFIXES as RDF_SUFFIXES
+from .rdf import read_rdf, write_rdf
+from .tables import read_parquet, write_parquet
+from .text import DELIMITERS, find_fault, find_unwritable, read_text, write_text
+
+READERS: dict[str, Callable[[Path], TripleFile]] = {
+    **dict.fromkeys(DELIMITERS, read_text),
+    ".parquet": read_parquet,
+    **dict.fromkeys(RDF_SUFFIXES, read_rdf),
+}
+
+#: What writes the formats but RDF, which is also told prefixes.
+WRITERS: dict[str, Callable[[Path, list[Triple]], None]] = {
+    **dict.fromkeys(DELIMITERS, write_text),
+    ".parquet": write_parquet,
+    ".pl": write_facts,
+    ".problog": write_facts,
+}
+
+#: The part of a split that a file of this name holds; facts and train first, so that their names
+#: get the lowest ids.
+PARTS = {"facts": "facts", "train": "train", "valid": "valid", "dev": "valid", "test": "test"}
+
+
+def load(path: AnyPath) -> KnowledgeBase | Split:
+    """Return the knowledge base in a file of triples, or the split in a folder of such files.
+
+    Warns of entities that only valid or test show: nothing can be concluded about them; and of literals.
+    """
+    path = Path(path)
+    files = {part: read_file(file) for part, file in find_parts(path).items()}
+    for file in files.values():
+        _warn_of_literals(file)
+    split = name_parts({part: file.triples for part, file in files.items()})
+    num_entities, num_relations = _count_known(split)
+    _require_known_relations(split.relations[num_relations:], files)
+    if num_entities < 2:
+        only = split.entities[0]
+        raise DataError(f"{path}: {only!r} is the only entity with facts; there must be at least two.")
+    if unseen := split.entities[num_entities:]:
+        warnings.warn(_describe_unseen(path, unseen), DataWarning, stacklevel=2)
+    return split if path.is_dir() else split.known
+
+
+def read_triples(path: AnyPath) -> list[Triple]:
+    """Return the triples of a file in order, repetitions included.
+
+    In text, names are stripped of surrounding whitespace; blank lines and a header such as `head
+    relation tail` are left out. All faults of the file are raised as one FormatError. Triples of RDF
+    that end in a literal are left out with a warning.
+    """
+    file = read_file(path)
+    _warn_of_literals(file)
+    return file.triples
+
+
+def write_triples(
+    path: AnyPath, triples: Iterable[Triple], prefixes: Mapping[str, str] | None = None
+) -> None:
+    """Write triples so that `read_triples` gives them back; names the format cannot hold are refused.
+
+    `prefixes` say which IRIs names such as `ex:anna` stand for where RDF is written.
+    """
+    path = Path(path)
+    suffix = _require_suffix(path, [*WRITERS, *RDF_SUFFIXES])
+    rows = list(triples)
+    _require_writable(path, rows)
+    if suffix in RDF_SUFFIXES:
+        write_rdf(path, rows, prefixes)
+    else:
+        WRITERS[suffix](path, rows)
+
+
+# Finding the files
+
+
+def find_parts(path: Path) -> dict[str, Path]:
+    """Return the file of each part, facts first; a single file is all facts."""
+    if not path.is_dir():
+        return {"facts": path}
+    candidates = [file for file in sorted(path.iterdir()) if suffix_of(file) in READERS and file.is_file()]
+    parts: dict[str, Path] = {}
+    for name, part in PARTS.items():
+        for file in candidates:
+            if _stem(file) == name:
+                _claim(parts, part, file)
+    if "train" not in parts:
+        raise DataError(f"{path} has no train file (train{_listed(READERS)}, also .gz). {_contents(path)}")
+    return parts
+
+
+def _claim(parts: dict[str, Path], part: str, file: Path) -> None:
+    if part in parts:
+        other = parts[part].name
+        raise DataError(f"{file.parent} has two files for {part}: {other} and {file.name}. Keep one.")
+    parts[part] = file
+
+
+def _contents(folder: Path) -> str:
+    names = sorted(file.name for file in folder.iterdir())
+    more = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
+    return f"It has {', '.join(names[:8])}{more}." if names else "It is empty."
+
+
+def _stem(path: Path) -> str:
+    return PurePath(path.name.lower().removesuffix(".gz")).stem
+
+
+def _require_suffix(path: Path, known: Iterable[str]) -> str:
+    """Return the suffix that tells the format."""
+    suffix = suffix_of(path)
+    if suffix not in known:
+        what = suffix or "a name without suffix"
+        raise FormatError(
+            f"{path}: cannot tell the format of {what}. Use {_listed(known)}, each also as .gz."
+        )
+    return suffix
+
+
+def _listed(suffixes: Iterable[str]) -> str:
+    *others, last = suffixes
+    return f"{', '.join(others)} or {last}"
+
+
+# Reading
+
+
+def read_file(path: AnyPath) -> TripleFile:
+    """Return the triples of a file and what else it tells."""
+    path = Path(path)
+    if not path.exists():
+        raise missing(path)
+    suffix = _require_suffix(path, READERS)
+    file = READERS[suffix](path)
+    if not file.triples:
+        raise FormatError(f"{path}: no triples. Give one on each line: head, relation, tail.")
+    if suffix not in DELIMITERS:
+        _require_sound(file)
+    return file
+
+
+def _require_sound(file: TripleFile) -> None:
+    """Raise where a name is empty or a relation looks like an inverse; text was judged line by line."""
+    faults = [f"{file.path}: {what}" for row in file.triples if (what := find_fault(row, "tab"))]
+    if faults:
+        raise FormatError.collected(faults)
+
+
+def _warn_of_literals(file: TripleFile) -> None:
+    if file.num_literals:
+        total = file.num_literals + len(file.triples)
+        left_out = f"{file.path}: {file.num_literals:,} of {total:,} triples end in a literal; left out."
+        warnings.warn(left_out, DataWarning, stacklevel=3)
+
+
+# Judging a split as a whole
+
+
+def _count_known(split: Split) -> tuple[int, int]:
+    """Return how many entities and relations facts and train show; theirs are the lowest ids."""
+    known = np.concatenate([split.facts, split.train])
+    return int(known[:, [0, 2]].max()) + 1, int(known[:, 1].max()) + 1
+
+
+def _require_known_relations(unseen: Iterable[str], files: dict[str, TripleFile]) -> None:
+    places = dict.fromkeys(unseen, "")
+    for file in files.values():
+        for line, (_, relation, _) in zip_longest(file.lines, file.triples):
+            if places.get(relation) == "":
+                places[relation] = f"{file.path}:{line}" if line else str(file.path)
+    if places:
+        why = "has no fact to learn from. Add some to train or remove the line."
+        raise FormatError.collected([f"{place}: relation {name!r} {why}" for name, place in places.items()])
+
+
+def _describe_unseen(path: Path, unseen: Sequence[str]) -> str:
+    return (
+        f"{path}: {len(unseen):,} of the entities in valid and test have no fact, for example {unseen[0]!r}. "
+        "Nothing can be concluded about them."
+    )
+
+
+# Writing
+
+
+def _require_writable(path: Path, rows: list[Triple]) -> None:
+    if not rows:
+        raise DataError(f"{path}: there are no triples to write.")
+    delimiter = DELIMITERS.get(suffix_of(path), ("",))[0]
+    names = dict.fromkeys(name for row in rows for name in row)
+    marked = dict.fromkeys(row[1] for row in rows if row[1].startswith(INVERSE_MARK))
+    faults = [f"name {name!r} {why}" for name in names if (why := find_unwritable(name, delimiter))]
+    faults += [f"relation {name!r} starts with {INVERSE_MARK!r}" for name in marked]
+    if faults:
+        raise FormatError.collected([f"{path}: {fault}. Rename it." for fault in faults])

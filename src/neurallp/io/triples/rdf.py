@@ -1,0 +1,161 @@
+"""Triples in RDF: N-Triples, Turtle and RDF/XML.
+
+An IRI becomes a short name by the prefixes of its file and some well-known ones: `ex:anna`, `rdf:type`.
+A name that is no IRI becomes one under `urn:neurallp:`, percent-encoded, and comes back as it was.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from ...errors import FormatError, import_extra
+from ...graph.knowledge_base import Triple
+from ..files import TripleFile, atomic_write, read_bytes, suffix_of
+
+#: pyoxigraph's name of the format, by suffix.
+SUFFIXES = {".nt": "N_TRIPLES", ".ttl": "TURTLE", ".rdf": "RDF_XML"}
+
+OWN = "urn:neurallp:"
+
+PREFIXES = {
+    "dbo": "http://dbpedia.org/ontology/",
+    "dbr": "http://dbpedia.org/resource/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "schema": "http://schema.org/",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "wd": "http://www.wikidata.org/entity/",
+    "wdt": "http://www.wikidata.org/prop/direct/",
+}
+
+
+@dataclass(frozen=True)
+class Names:
+    """Short names for IRIs and back; `shorten(expand(name)) == name` for every name."""
+
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def _known(self) -> dict[str, str]:
+        return PREFIXES | dict(self.prefixes)
+
+    @cached_property
+    def _by_length(self) -> list[tuple[str, str]]:
+        """Namespaces and their prefixes, the longest first."""
+        return sorted(
+            ((space, name) for name, space in self._known.items() if space), key=lambda p: -len(p[0])
+        )
+
+    def shorten(self, iri: str) -> str:
+        """Return the name of an IRI: our own decoded, others by their longest prefix, or as they are."""
+        if iri.startswith(OWN):
+            return unquote(iri.removeprefix(OWN))
+        for namespace, prefix in self._by_length:
+            if iri.startswith(namespace):
+                return f"{prefix}:{iri.removeprefix(namespace)}"
+        return iri
+
+    def expand(self, name: str) -> str:
+        """Return the IRI of a name."""
+        prefix, colon, local = name.partition(":")
+        iri = self._known[prefix] + local if colon and prefix in self._known else name
+        # Some other IRI may have this short name, or none at all: then the name gets one of our own.
+        return iri if colon and _is_iri(iri) and self.shorten(iri) == name else OWN + quote(name, safe="")
+
+    def used_by(self, iris: Iterable[str]) -> dict[str, str]:
+        """Return the prefixes that shorten any of `iris`."""
+        namespaces = tuple(self._known.values())
+        begun = [iri for iri in iris if iri.startswith(namespaces)]
+        return {
+            prefix: namespace
+            for prefix, namespace in self._known.items()
+            if any(iri.startswith(namespace) for iri in begun)
+        }
+
+
+def _is_iri(text: str) -> bool:
+    try:
+        import_extra("pyoxigraph", "formats").NamedNode(text)
+    except ValueError:
+        return False
+    return True
+
+
+def read_rdf(path: Path) -> TripleFile:
+    """Return the triples of a file that link entities; those that end in a literal are counted."""
+    terms, rows, prefixes, num_literals = _parse(path)
+    names = Names(prefixes)
+    short = {term: term if term.startswith("_:") else names.shorten(term[1:-1]) for term in terms}
+    triples = [(short[head], short[relation], short[tail]) for head, relation, tail in rows]
+    return TripleFile(path, triples, prefixes=prefixes, num_literals=num_literals)
+
+
+def _parse(path: Path) -> tuple[Iterable[str], list[Triple], dict[str, str], int]:
+    """Return the terms and triples as N-Triples writes them, the prefixes, and how many end in a literal."""
+    ox = import_extra("pyoxigraph", "formats")
+    parser = ox.parse(input=read_bytes(path), format=_format(path))
+    try:
+        # Lines of N-Triples are split in a third of the time that the terms of a million objects take.
+        lines = ox.serialize(parser, format=ox.RdfFormat.N_TRIPLES).decode().split("\n")[:-1]
+    except SyntaxError as error:
+        raise FormatError(f"{path}:{error.lineno}: {error.msg}.") from error
+    terms: dict[str, str] = {}
+    one = terms.setdefault  # one string for each term, however often it stands in the file
+    rows = []
+    for line in lines:
+        head, relation, tail = line.removesuffix(" .").split(" ", 2)
+        if not tail.startswith(('"', "<<")):
+            rows.append((one(head, head), one(relation, relation), one(tail, tail)))
+    return terms, rows, dict(parser.prefixes), len(lines) - len(rows)
+
+
+def _format(path: Path) -> Any:
+    return getattr(import_extra("pyoxigraph", "formats").RdfFormat, SUFFIXES[suffix_of(path)])
+
+
+def write_rdf(path: Path, triples: Iterable[Triple], prefixes: Mapping[str, str] | None = None) -> None:
+    """Write triples so that `read_rdf` gives them back; `prefixes` say which IRIs their names stand for."""
+    ox = import_extra("pyoxigraph", "formats")
+    rows, names = list(triples), Names(prefixes or {})
+    relations = {name: ox.NamedNode(names.expand(name)) for name in dict.fromkeys(row[1] for row in rows)}
+    entities = {
+        name: _entity(name, names) for name in dict.fromkeys(name for row in rows for name in row[::2])
+    }
+    if _format(path) == ox.RdfFormat.RDF_XML:
+        _require_element_names(path, relations)
+    content = ox.serialize(
+        (ox.Triple(entities[head], relations[relation], entities[tail]) for head, relation, tail in rows),
+        format=_format(path),
+        prefixes={"": OWN} | names.used_by(term.value for term in [*entities.values(), *relations.values()]),
+    )
+    atomic_write(path, content)
+
+
+def _entity(name: str, names: Names) -> Any:
+    ox = import_extra("pyoxigraph", "formats")
+    try:
+        return (
+            ox.BlankNode(name.removeprefix("_:"))
+            if name.startswith("_:")
+            else ox.NamedNode(names.expand(name))
+        )
+    except ValueError:  # no label of a blank node after all
+        return ox.NamedNode(names.expand(name))
+
+
+def _require_element_names(path: Path, relations: Mapping[str, Any]) -> None:
+    """Raise where a relation cannot be an XML element, as RDF/XML must write it."""
+    faults = [
+        f"{path}: relation {name!r} cannot be an XML element. Rename it, or write .ttl or .nt."
+        for name, term in relations.items()
+        if not re.search(r"[^\W\d][\w.-]*$", term.value)
+    ]
+    if faults:
+        raise FormatError.collected(faults)

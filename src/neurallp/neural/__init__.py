@@ -1,0 +1,1 @@
+"""The neural model: objective, training and optimizer."""

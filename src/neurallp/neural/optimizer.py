@@ -1,0 +1,90 @@
+"""Gradient descent on all weights of a model as one row, by torch's Adam, and what a checkpoint holds."""
+
+import torch
+from torch import Tensor, nn
+from torch.optim.adam import adam
+
+from ..errors import ModelError
+
+
+class Descent:
+    """Moves the weights of a model along gradients.
+
+    They lie end to end in one row, which a step crosses in a third of the time. Adam is called as a function:
+    making torch's optimizer imports more than the rest of the program.
+    """
+
+    def __init__(self, model: nn.Module, learning_rate: float) -> None:
+        self.model = model
+        self.learning_rate = learning_rate
+        self.weights = list(model.parameters())
+        self.row = _lay_end_to_end(self.weights)
+        self.moments = {
+            "mean": torch.zeros_like(self.row),
+            "square": torch.zeros_like(self.row),
+            "count": torch.zeros((), dtype=torch.float32, device=self.row.device),
+        }
+
+    def step(self, gradient: Tensor) -> None:
+        """Take a step down the gradient to the whole row."""
+        mean, square, count = ([each] for each in self.moments.values())
+        adam(
+            [self.row],
+            [gradient],
+            mean,
+            square,
+            [],
+            count,
+            fused=True,
+            amsgrad=False,
+            beta1=0.9,
+            beta2=0.999,
+            lr=self.learning_rate,
+            weight_decay=0.0,
+            eps=1e-8,
+            maximize=False,
+        )
+
+    def state(self, best_weights: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return the weights, the moments and the best weights so far under one roof."""
+        return copy_of(
+            {f"model.{name}": value for name, value in self.model.state_dict().items()}
+            | {f"best.{name}": value for name, value in best_weights.items()}
+            | {f"moments.{name}": value for name, value in self.moments.items()}
+        )
+
+    def restore(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Go on from what `state` returned; return the best weights in it."""
+        moments = _under("moments.", state)
+        if {name: each.shape for name, each in moments.items()} != {
+            name: each.shape for name, each in self.moments.items()
+        }:
+            raise ModelError("The checkpoint is of another version of neurallp. Learn without --resume.")
+        self.model.load_state_dict(_under("model.", state))
+        for name, moment in self.moments.items():
+            moment.copy_(moments[name])
+        return _under("best.", state)
+
+
+def _lay_end_to_end(weights: list[nn.Parameter]) -> Tensor:
+    """Move all weights into one row, of which they become parts."""
+    row = torch.cat([each.detach().flatten() for each in weights])
+    parts = row.split_with_sizes([each.numel() for each in weights])
+    for each, place in zip(weights, parts, strict=True):
+        each.data = place.view_as(each)
+    return row
+
+
+def in_a_row(gradients: tuple[Tensor, ...]) -> Tensor:
+    """Return gradients to all weights end to end."""
+    return torch.cat([each.flatten() for each in gradients])
+
+
+def copy_of(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return tensors that nothing else writes to."""
+    return {name: tensor.detach().clone() for name, tensor in tensors.items()}
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the tensors whose name starts so, without that start."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

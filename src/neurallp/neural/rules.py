@@ -1,0 +1,74 @@
+"""The rules of a trained model, read from its attention."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+
+from ..graph.arrays import Flags
+from ..graph.knowledge_base import KnowledgeBase
+from ..graph.operators import Operators
+from ..rules.extraction import recover_best
+from ..rules.rule import Rule, RuleFilter, RuleSet
+from ..rules.support import find_successors, measure_on, predicts_on
+from .model import NeuralLP
+
+#: Rules of one query looked at before giving up on finding more that are wanted.
+MOST_EXAMINED = 10_000
+
+
+def recover_rules(
+    model: NeuralLP,
+    queries: Iterable[int],
+    wanted: RuleFilter,
+    *,
+    limit: int = 10,
+    kb: KnowledgeBase | None = None,
+    measured: bool = True,
+) -> RuleSet:
+    """Return the `limit` best rules of each query among those that `wanted` keeps.
+
+    With `kb`, those that predict nothing there are left out: memories are divided by their sum, so attention
+    spent on a body that never fires costs the model nothing. The others are measured on it, unless that is
+    not wanted: counting all that long bodies predict takes its time.
+    """
+    operators = None if kb is None else Operators.of(kb.with_relations(model.relations))
+    successors = None if operators is None else find_successors(operators)
+
+    def fires(rule: Rule) -> bool:
+        return operators is None or predicts_on(rule, operators, model.relations)
+
+    def recover(query: int) -> Iterator[Rule]:
+        found = _normalized(spell_out(model, query, successors), fires, wanted.min_confidence)
+        return islice(filter(wanted.keeps, found), limit)
+
+    rules = [rule for query in queries for rule in recover(query)]
+    if operators is None or not measured:
+        return RuleSet(rules)
+    return RuleSet(measure_on(rule, operators, model.relations) for rule in rules)
+
+
+def _normalized(
+    rules: Iterable[Rule], fires: Callable[[Rule], bool], min_confidence: float
+) -> Iterator[Rule]:
+    """Yield the rules of one query that fire, until their confidence falls below a share of the largest."""
+    largest = 0.0
+    for rule in rules:
+        if rule.confidence < min_confidence * largest:
+            return
+        if fires(rule):
+            largest = largest or rule.confidence
+            yield replace(rule, normalized_confidence=rule.confidence / largest)
+
+
+def spell_out(model: NeuralLP, query: int, successors: Flags | None = None) -> Iterator[Rule]:
+    """Yield the rules that the attention of one query stands for, most confident first."""
+    operator, memory = (
+        each[:, 0].detach().double().cpu().numpy() for each in model.attend(np.array([query])).pair
+    )
+    excludes = bool(model.excludes_source(np.array([query]))[0])
+    name = model.relations.operator_name
+    for body, confidence in islice(recover_best(operator, memory, successors), MOST_EXAMINED):
+        if body or not excludes:  # where the source is no answer, the empty body says nothing
+            yield Rule(name(query), tuple(map(name, body)), confidence, distinct_ends=excludes)

@@ -1,0 +1,1 @@
+"""From data to a program: learning, and the programs that result."""

@@ -1,0 +1,181 @@
+"""How a program comes about: settings, training, and weighing what was found."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
+from dataclasses import fields
+from itertools import chain, islice
+from typing import Any
+
+import torch
+
+from ..errors import ConfigError, DataError
+from ..graph.arrays import Body
+from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
+from ..graph.vocabulary import INVERSE_MARK, Relations
+from ..neural.model import ModelConfig, NeuralLP
+from ..neural.rules import spell_out
+from ..neural.training import Epoch, Training, TrainingConfig, require_device
+from ..rules.rule import Rule
+from ..weighting.features import Clue
+from ..weighting.fitting import Candidates, Weighing, WeighingConfig
+from ..weighting.weighted_rules import as_candidate
+from .program import AnyProgram, Program, RuleProgram, WeighedProgram
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "default": {},
+    # As published, and as the authors' program does where the text is silent.
+    "paper": {
+        "num_ranks": 1,
+        "exclude_source": False,
+        "objective": "log-score",
+        "hiding": "batch",
+        "num_epochs": 10,
+        "patience": 10,
+        "batch_size": 64,
+        "learning_rate": 0.001,
+    },
+}
+
+
+def configure(preset: str = "default", **settings: Any) -> tuple[ModelConfig, TrainingConfig]:
+    """Return both configurations: the preset's settings, overruled by those given (None means not given).
+
+    >>> model, training = configure("paper", num_steps=3)
+    >>> model.num_steps, training.hiding
+    (3, 'batch')
+    """
+    if preset not in PRESETS:
+        raise ConfigError(f"Unknown preset {preset!r}. There are: {', '.join(PRESETS)}.")
+    chosen = PRESETS[preset] | {name: value for name, value in settings.items() if value is not None}
+    known = {config: {field.name for field in fields(config)} for config in (ModelConfig, TrainingConfig)}
+    unknown = chosen.keys() - set().union(*known.values())
+    if unknown:
+        raise ConfigError(f"Unknown setting {sorted(unknown)[0]!r}. See ModelConfig and TrainingConfig.")
+    return (
+        ModelConfig(**{name: value for name, value in chosen.items() if name in known[ModelConfig]}),
+        TrainingConfig(**{name: value for name, value in chosen.items() if name in known[TrainingConfig]}),
+    )
+
+
+def prepare(
+    data: KnowledgeBase | Split,
+    model_config: ModelConfig,
+    training_config: TrainingConfig,
+    *,
+    engine: str = "auto",
+    device: str = "cpu",
+) -> Training:
+    """Return a training run that has not begun; the seed fixes weights, order and split."""
+    split = data if isinstance(data, Split) else split_triples(data, training_config.seed)
+    if not len(split.train):
+        raise DataError("There is nothing to learn from: the part 'train' is empty.")
+    require_device(device)
+    torch.manual_seed(training_config.seed)
+    model = NeuralLP.for_knowledge(split.known, model_config)
+    return Training(model, split, training_config, engine, device)
+
+
+def learn(
+    data: KnowledgeBase | Split,
+    *,
+    preset: str = "default",
+    engine: str = "auto",
+    device: str = "cpu",
+    weigh: bool | None = None,
+    weighing: WeighingConfig | None = None,
+    on_epoch: Callable[[Epoch], None] | None = None,
+    **settings: Any,
+) -> Program:
+    """Return a program learned from a knowledge base or a split; settings are those of both configurations.
+
+    Its rules are weighed unless `weigh` is false, or the preset is the paper's.
+
+    >>> from neurallp.datasets.family import family_knowledge_base
+    >>> program = learn(family_knowledge_base(num_people=60, num_generations=3), num_epochs=2)
+    >>> program.model.config.num_steps
+    2
+    """
+    training = prepare(data, *configure(preset, **settings), engine=engine, device=device)
+    for epoch in training.epochs():
+        if on_epoch is not None:
+            on_epoch(epoch)
+    program = finish(training)
+    if preset == "paper" if weigh is None else not weigh:
+        return program
+    config = weighing or weighing_config(program)
+    program.weighed = weigh_rules(training.split, config, candidates_of(program.model, config), device=device)
+    return program
+
+
+def finish(training: Training) -> Program:
+    """Return the program of the best epoch so far."""
+    model = deepcopy(training.model)  # training may go on with its own
+    model.load_state_dict(training.best_weights)
+    return Program(model.cpu(), training.config, training.split.known, training.history)
+
+
+def weighing_config(program: Program, **settings: Any) -> WeighingConfig:
+    """Return how to weigh what a program learned: bodies as long, the same seed, but for what is given."""
+    chosen = {"max_length": program.model.config.num_steps, "seed": program.training_config.seed}
+    return WeighingConfig(**chosen | {name: value for name, value in settings.items() if value is not None})
+
+
+def candidates_of(model: NeuralLP, config: WeighingConfig) -> Candidates:
+    """Return the bodies of the most confident rules that a model learned, for each query."""
+    return rules_as_candidates(learned_rules(model, config.num_learned), model.relations)
+
+
+def offered_rules(program: AnyProgram, num_learned: int) -> Iterator[Rule]:
+    """Yield the rules of a program that can be weighed anew; of what a model learned, the most confident."""
+    if isinstance(program, RuleProgram):
+        return iter(program.rules)
+    if isinstance(program, WeighedProgram):
+        return chain.from_iterable(map(program.weighed.rules, program.weighed.queries))
+    if program.weighed is not None:
+        return offered_rules(program.weighed, num_learned)
+    return learned_rules(program.model, num_learned)
+
+
+def learned_rules(model: NeuralLP, num: int) -> Iterator[Rule]:
+    """Yield the most confident rules that a model learned, so many of each query."""
+    for query in range(model.relations.num_operators):
+        yield from islice(spell_out(model, query), num)
+
+
+def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Body | Clue]]:
+    """Return what rules look for, by query, where the relations are theirs.
+
+    A query that no rule is about gets the chains of its inverse, turned round.
+    """
+    found: defaultdict[int, list[Body | Clue]] = defaultdict(list)
+    for rule in rules:
+        names = [name.removeprefix(INVERSE_MARK) for name in (rule.target, *rule.body)]
+        if rule.kind != "prior" and all(name in relations for name in names):
+            found[relations.operator_id(rule.target)].append(as_candidate(rule, relations))
+    for query in list(found):
+        chains = [body for body in found[query] if not isinstance(body, Clue)]
+        back = [tuple(relations.inverse(k) for k in reversed(body)) for body in chains]
+        found.setdefault(relations.inverse(query), [*back])
+    return dict(found)
+
+
+def weigh_rules(
+    split: Split,
+    config: WeighingConfig,
+    given: Candidates | None = None,
+    on_done: Callable[[int], None] = lambda num: None,
+    device: str = "cpu",
+) -> WeighedProgram:
+    """Return rules found on a split, and those `given`, with weights learned on a device.
+
+    Clues are weighed on the CPU, whatever the device.
+    """
+    require_device(device)
+    if device == "cpu" or config.wants_clues:
+        weighing = Weighing(split, config, given)
+    else:
+        from ..weighting.fitting_gpu import BlockWeighing
+
+        weighing = BlockWeighing(split, config, given, device=device)
+    return WeighedProgram(weighing.run(on_done), config, split.known)

@@ -1,0 +1,206 @@
+"""A program that answers questions in words: learn it from questions and answers, ask, judge and keep it."""
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..engines import make_engine
+from ..errors import ConfigError, DataError, DataWarning
+from ..graph.knowledge_base import KnowledgeBase
+from ..graph.operators import Operators
+from ..io.files import AnyPath
+from ..io.models import questions as question_models
+from ..neural.training import require_device
+from ..qa.answering import QuestionReasoner, WordAnswers
+from ..qa.evaluation import QuestionMeasures, Verdicts, judge
+from ..qa.examples import Lessons, Reader, WordQuestion, make_lessons
+from ..qa.model import QuestionConfig, QuestionModel
+from ..qa.tokens import WordVocabulary, tokenise
+from ..qa.training import QuestionEpoch, QuestionTraining, QuestionTrainingConfig
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "default": {},
+    # Section 4.4 of the paper; object identity is ours and stays, since it is no part of the encoder.
+    "paper": {"encoder": "mean", "num_steps": 2},
+}
+
+#: Questions kept back for validation, at most: more would only cost time.
+MOST_VALID = 1000
+
+
+@dataclass(frozen=True)
+class QuestionEvaluation:
+    """Measures of questions with their marks, without them, and of each type by itself."""
+
+    marked: QuestionMeasures
+    own_spotting: QuestionMeasures
+    kinds: dict[str, QuestionMeasures]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return one JSON object: the measures with marks, and the others under their names."""
+        kinds = {name: measures.as_dict() for name, measures in self.kinds.items()}
+        return {**self.marked.as_dict(), "own_spotting": self.own_spotting.as_dict(), "types": kinds}
+
+
+class QuestionProgram:
+    """A trained question model with the knowledge base it learned from, where that is at hand."""
+
+    def __init__(
+        self,
+        model: QuestionModel,
+        training_config: QuestionTrainingConfig,
+        threshold: float,
+        kb: KnowledgeBase | None = None,
+        history: Iterable[QuestionEpoch] = (),
+    ) -> None:
+        self.model = model.eval()
+        self.training_config = training_config
+        self.threshold = threshold
+        self.kb = kb
+        self.history = list(history)
+        self._reasoner = lru_cache(maxsize=2)(self._make_reasoner)
+
+    def __repr__(self) -> str:
+        config = self.model.config
+        return f"QuestionProgram({len(self.model.vocabulary):,} words, rules up to length {config.num_steps})"
+
+    def ask_words(self, text: str, k: int = 10, kb: KnowledgeBase | None = None) -> WordAnswers:
+        """Return the answers to a question, each with its rule and facts; raise where there is none."""
+        return self.reasoner(kb).ask(text, k)
+
+    def reasoner(self, kb: KnowledgeBase | None = None) -> QuestionReasoner:
+        """Return what answers over `kb`, or over the knowledge base learned from."""
+        facts = kb or self.kb
+        if facts is None:
+            raise ConfigError("A loaded model brings no facts. Give the knowledge base to ask: kb=….")
+        return self._reasoner(facts)
+
+    def _make_reasoner(self, kb: KnowledgeBase) -> QuestionReasoner:
+        if not any(name in self.model.relations for name in kb.relations):
+            wanted = ", ".join(map(repr, self.model.relations[:5]))
+            raise DataError(f"Knowledge base and model share no relation. The model knows {wanted} ….")
+        return QuestionReasoner(kb, self.model, self.threshold)
+
+    def evaluate(
+        self, questions: Sequence[WordQuestion], kb: KnowledgeBase | None = None
+    ) -> QuestionEvaluation:
+        """Return how right the answers are, with the marks given and with our own spotting."""
+        marked, kinds = self._judge(questions, kb)
+        unmarked, _ = self._judge([question.unmarked for question in questions], kb)
+        named = sorted({kind for kind in kinds if kind is not None})
+        flags = np.array(kinds)
+        return QuestionEvaluation(
+            self._measure(marked),
+            self._measure(unmarked),
+            {kind: self._measure(marked[flags == kind]) for kind in named},
+        )
+
+    def _measure(self, verdicts: Verdicts) -> QuestionMeasures:
+        return QuestionMeasures.of(verdicts, self.threshold)
+
+    def _judge(
+        self, questions: Sequence[WordQuestion], kb: KnowledgeBase | None
+    ) -> tuple[Verdicts, list[str | None]]:
+        reasoner = self.reasoner(kb)
+        lessons, unread = make_lessons(questions, reasoner.reader)
+        found = judge(self.model, reasoner.engine, lessons, len(unread))
+        return found, [*lessons.kinds, *(question.kind for question in unread)]
+
+    def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
+        """Write the model folder: weights, configuration, relations, words, history and measures."""
+        question_models.write_question_model(
+            folder, self.model, self.training_config, self.threshold, self.history, metrics or {}
+        )
+
+
+def load_question_model(folder: AnyPath) -> QuestionProgram:
+    """Return the question program saved in `folder`."""
+    model, training, threshold, history = question_models.read_question_model(folder)
+    return QuestionProgram(model, training, threshold, history=history)
+
+
+def configure_questions(
+    preset: str = "default", **settings: Any
+) -> tuple[QuestionConfig, QuestionTrainingConfig]:
+    """Return both configurations: the preset's settings, overruled by those given (None means not given).
+
+    >>> configure_questions("paper")[0].encoder
+    'mean'
+    """
+    if preset not in PRESETS:
+        raise ConfigError(f"Unknown preset {preset!r}. There are: {', '.join(PRESETS)}.")
+    chosen = PRESETS[preset] | {name: value for name, value in settings.items() if value is not None}
+    kinds = (QuestionConfig, QuestionTrainingConfig)
+    known = [{field.name for field in fields(kind)} for kind in kinds]
+    if unknown := chosen.keys() - set().union(*known):
+        raise ConfigError(
+            f"Unknown setting {sorted(unknown)[0]!r}. See QuestionConfig and QuestionTrainingConfig."
+        )
+    model, training = ({name: chosen[name] for name in names & chosen.keys()} for names in known)
+    return QuestionConfig(**model), QuestionTrainingConfig(**training)
+
+
+def prepare_questions(
+    kb: KnowledgeBase,
+    questions: Sequence[WordQuestion],
+    model_config: QuestionConfig,
+    training_config: QuestionTrainingConfig,
+    *,
+    engine: str = "auto",
+    device: str = "cpu",
+) -> QuestionTraining:
+    """Return a training run that has not begun; the seed fixes weights, order and what is kept back."""
+    require_device(device)
+    # Before marks are known, common words are those that most questions hold: names surprise already.
+    first_words = WordVocabulary.of([[token.word for token in tokenise(q.text)] for q in questions])
+    lessons, unread = make_lessons(questions, Reader(kb, first_words))
+    if lost := len(unread) + len(lessons) - len(lessons.answerable):
+        what = f"{lost:,} of {len(questions):,} questions name no known entity or no known answer"
+        warnings.warn(f"Left out: {what}.", DataWarning, stacklevel=3)
+    train, valid = _split(lessons[lessons.answerable], training_config)
+    torch.manual_seed(training_config.seed)
+    words = WordVocabulary.of(phrase.words for phrase in train.phrases)
+    model = QuestionModel(kb.relations, words, model_config).to(device)
+    walker = make_engine(engine, Operators.of(kb), device)
+    return QuestionTraining(model, walker, train, valid, training_config)
+
+
+def _split(lessons: Lessons, config: QuestionTrainingConfig) -> tuple[Lessons, Lessons]:
+    num_valid = min(MOST_VALID, round(config.valid_share * len(lessons)))
+    if not 0 < num_valid < len(lessons):
+        raise DataError(
+            f"{len(lessons)} questions that can be learned from are too few to keep some back. Give more."
+        )
+    order = np.random.default_rng(config.seed).permutation(len(lessons))
+    return lessons[order[num_valid:]], lessons[order[:num_valid]]
+
+
+def finish_questions(training: QuestionTraining, kb: KnowledgeBase) -> QuestionProgram:
+    """Return the program of the best epoch so far, with the threshold that validation likes best."""
+    training.model.load_state_dict(training.best_weights)
+    threshold = training.best_epoch.threshold
+    return QuestionProgram(training.model.cpu(), training.config, threshold, kb, training.history)
+
+
+def learn_questions(
+    kb: KnowledgeBase,
+    questions: Sequence[WordQuestion],
+    *,
+    preset: str = "default",
+    engine: str = "auto",
+    device: str = "cpu",
+    on_epoch: Callable[[QuestionEpoch], None] | None = None,
+    **settings: Any,
+) -> QuestionProgram:
+    """Return a program learned from questions with answers; settings are those of both configurations."""
+    configs = configure_questions(preset, **settings)
+    training = prepare_questions(kb, questions, *configs, engine=engine, device=device)
+    for epoch in training.epochs():
+        if on_epoch is not None:
+            on_epoch(epoch)
+    return finish_questions(training, kb)

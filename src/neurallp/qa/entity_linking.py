@@ -1,0 +1,131 @@
+"""Spotting: which entities of a knowledge base a text names, all names looked for at once."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher, get_close_matches
+from functools import cached_property
+
+from ..errors import QuestionError
+from ..graph.vocabulary import Vocabulary
+from .tokens import Token, tokenise
+
+MARK = re.compile(r"\[(.*)\]")
+
+#: What a name gains that stands in the text letter by letter over one that differs in case or accents.
+LITERAL = 1.0
+
+
+@dataclass(frozen=True)
+class Mention:
+    """An entity that a text may be about, where it is named, and how much speaks for it."""
+
+    entity: int
+    name: str
+    start: int  # in letters of the text
+    stop: int
+    score: float
+
+    def overlaps(self, other: "Mention") -> bool:
+        """Return whether two mentions share letters of the text."""
+        return self.start < other.stop and other.start < self.stop
+
+
+def unmark(text: str) -> str:
+    """Return a text without the brackets around its entity."""
+    return MARK.sub(r"\1", text)
+
+
+class Spotter:
+    """Finds every name of a vocabulary in a text, whatever its case and accents."""
+
+    def __init__(self, entities: Vocabulary) -> None:
+        from ahocorasick_rs import AhoCorasick
+
+        self.entities = entities
+        self._ids: dict[str, list[int]] = defaultdict(list)
+        for entity, name in enumerate(entities):
+            self._ids[_key(tokenise(name))].append(entity)
+        self._ids.pop(_key([]), None)  # a name without letters and digits can only be marked
+        self._keys = list(self._ids)
+        self._automaton = AhoCorasick(self._keys)
+
+    def spot(self, text: str, surprise: Callable[[str], float] = len) -> list[Mention]:
+        """Return all mentions, those that most speaks for first; a marked text has but the marked ones.
+
+        A mention scores the `surprise` of its words, and more when the name stands there letter by letter.
+        """
+        if mark := MARK.search(text):
+            return self._marked(mark[1], mark.start(), mark.end())
+        found = self._mentions(text, surprise)
+        return sorted(found, key=lambda mention: (-mention.score, -len(mention.name), mention.start))
+
+    def _marked(self, name: str, start: int, stop: int) -> list[Mention]:
+        exact = self.entities.find(name)
+        ids = [exact] if exact >= 0 else self._ids.get(_key(tokenise(name)), [])
+        return [Mention(entity, self.entities[entity], start, stop, LITERAL) for entity in ids]
+
+    def _mentions(self, text: str, surprise: Callable[[str], float]) -> Iterator[Mention]:
+        tokens = tokenise(text)
+        haystack = _key(tokens)
+        first = {place: i for i, place in enumerate(_places(tokens))}
+        for key, start, stop in self._automaton.find_matches_as_indexes(haystack, overlapping=True):
+            named = tokens[first[start] : first[stop - 1]]
+            worth = sum(surprise(token.word) for token in named)
+            for entity in self._ids[self._keys[key]]:
+                name = self.entities[entity]
+                score = worth + LITERAL * (name in text)
+                yield Mention(entity, name, named[0].start, named[-1].stop, score)
+
+    def nearest(self, text: str, surprise: Callable[[str], float] = len, k: int = 3) -> list[str]:
+        """Return the names that come closest to some of the more surprising words of a text."""
+        words = [token.word for token in tokenise(text)]
+        least = max(map(surprise, words), default=0.0) / 2
+        words = [word for word in words if surprise(word) >= least]
+        near = [other for word in words for other in get_close_matches(word, self._by_word, n=3, cutoff=0.8)]
+        names = {name for word in near for name in self._by_word[word]}
+        return sorted(names, key=lambda name: -_likeness(name, words))[:k]
+
+    @cached_property
+    def _by_word(self) -> dict[str, list[str]]:
+        """The names that hold a word of four letters or more: shorter ones are like anything."""
+        names: dict[str, list[str]] = defaultdict(list)
+        for name in self.entities:
+            for token in tokenise(name):
+                if len(token.word) >= 4:
+                    names[token.word].append(name)
+        return names
+
+    def require(self, text: str, surprise: Callable[[str], float] = len) -> list[Mention]:
+        """Return all mentions, or raise with the names that come near."""
+        if mentions := self.spot(text, surprise):
+            return mentions
+        near = ", ".join(map(repr, self.nearest(unmark(text), surprise)))
+        hint = f" Near names: {near}." if near else ""
+        raise QuestionError(
+            f"The question names no entity of the knowledge base, which has {len(self.entities):,}.{hint} "
+            "Spell the name out, or mark it: [name]."
+        )
+
+
+def _key(tokens: Sequence[Token]) -> str:
+    """Return words as they are looked for: between spaces, so that only whole words match."""
+    return "".join(f" {token.word}" for token in tokens) + " "
+
+
+def _places(tokens: Sequence[Token]) -> Iterator[int]:
+    """Yield where each word's space stands in their key, and the last space."""
+    place = 0
+    for token in tokens:
+        yield place
+        place += 1 + len(token.word)
+    yield place
+
+
+def _likeness(name: str, words: Sequence[str]) -> float:
+    """Return how alike a name is to the most similar run of as many words."""
+    key = " ".join(token.word for token in tokenise(name))
+    size = key.count(" ") + 1
+    runs = (" ".join(words[start : start + size]) for start in range(max(1, len(words) - size + 1)))
+    return max(SequenceMatcher(None, key, run).ratio() for run in runs)

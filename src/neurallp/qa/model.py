@@ -1,0 +1,99 @@
+"""QuestionModel: a question's words become attention, which an engine walks from its entity."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..controller.attention import Attention
+from ..controller.controller import Controller, MemoryKeys
+from ..engines.base import Engine, Walks
+from ..errors import require_choice, require_positive
+from ..graph.arrays import Ids
+from ..graph.scores import Scores
+from ..graph.vocabulary import Relations
+from .encoders import EncoderName, make_encoder, pad
+from .tokens import WordVocabulary
+
+
+@dataclass(frozen=True)
+class QuestionConfig:
+    """What a question model is made of; the fields are the command's flags and the keys of config.json."""
+
+    encoder: EncoderName = "order"
+    num_steps: int = 3  # T, the longest chain; a question may ask for a shorter one
+    embedding_size: int = 128
+    hidden_size: int = 128
+    normalize: bool = True
+    memory_keys: MemoryKeys = "previous"
+    # Departs from the paper: another film by the director of X is not X, nor does it lead through X.
+    may_return: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("num_steps", "embedding_size", "hidden_size"):
+            require_positive(name, getattr(self, name))
+        require_choice("encoder", self.encoder, get_args(EncoderName))
+        require_choice("memory_keys", self.memory_keys, get_args(MemoryKeys))
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """What a question says beside its entity: the words, and before which of them the entity stood."""
+
+    words: tuple[str, ...]
+    place: int
+
+
+class QuestionModel(nn.Module):
+    """Scores the answers to (source, words) by soft chain rules over `relations`."""
+
+    def __init__(self, relations: Relations, vocabulary: WordVocabulary, config: QuestionConfig) -> None:
+        super().__init__()
+        self.relations = relations
+        self.vocabulary = vocabulary
+        self.config = config
+        self.encoder = make_encoder(config.encoder, vocabulary, config.embedding_size)
+        self.controller = Controller(
+            config.embedding_size, config.hidden_size, relations.num_operators, config.num_steps
+        )
+
+    def read(self, phrases: Sequence[Phrase]) -> Tensor:
+        """Return the numbers of the words that the encoder takes, (question, place)."""
+        return pad([self.encoder.read(phrase.words, phrase.place) for phrase in phrases])
+
+    def encode(self, phrases: Sequence[Phrase]) -> Tensor:
+        """Return the query vectors, (question, embedding)."""
+        device = self.controller.end.device
+        vectors: Tensor = self.encoder(self.read(phrases).to(device))
+        return vectors
+
+    def attend(self, phrases: Sequence[Phrase]) -> Attention:
+        """Return the attention of phrases, one row each."""
+        operator, memory = self.controller(self.encode(phrases), None, self.config.memory_keys)
+        return Attention(operator.unsqueeze(0), memory.unsqueeze(0))
+
+    def pair_scores(
+        self, engine: Engine, sources: Ids, phrases: Sequence[Phrase], rows: Ids, entities: Ids
+    ) -> tuple[Tensor, Tensor]:
+        """Return the scores of (question, entity) pairs, and each question's sum over all entities."""
+        attention, walks = self._walks(sources, phrases)
+        return engine.pair_scores(attention, walks, rows, entities, normalize=self.config.normalize)
+
+    @torch.no_grad()
+    def scores(self, engine: Engine, sources: Ids, phrases: Sequence[Phrase]) -> Scores:
+        """Return the scores of all entities; a source that a walk may not return to scores 0."""
+        attention, walks = self._walks(sources, phrases)
+        scores = engine.scores(attention, walks, normalize=self.config.normalize)
+        if self.config.may_return:
+            return scores
+        return scores.replaced(np.arange(len(sources)), sources, 0.0)
+
+    def _walks(self, sources: Ids, phrases: Sequence[Phrase]) -> tuple[Attention, Walks]:
+        # Distinct phrases are few where questions come from templates: the controller reads each once.
+        distinct = list(dict.fromkeys(phrases))
+        row = {phrase: i for i, phrase in enumerate(distinct)}
+        rows = np.array([row[phrase] for phrase in phrases], dtype=np.int64)
+        return self.attend(distinct), Walks.free(sources, rows, may_return=self.config.may_return)

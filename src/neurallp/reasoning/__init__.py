@@ -1,0 +1,1 @@
+"""Answers with proofs, from a neural model, weighted rules or given rules."""

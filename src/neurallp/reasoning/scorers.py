@@ -1,0 +1,358 @@
+"""What stands behind an answer: a model or given rules, bound to facts, and the paths they take to it."""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from itertools import count
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from ..controller.attention import Attention
+from ..engines.base import Engine, Walks
+from ..graph.arrays import Body, Floats, Ids
+from ..graph.knowledge_base import KnowledgeBase
+from ..graph.operators import Operators
+from ..graph.parallel import num_cores
+from ..graph.scores import Scores
+from ..graph.vocabulary import Relations
+from ..neural.model import NeuralLP
+from ..neural.rules import spell_out
+from ..rules.extraction import body_confidence
+from ..rules.rule import Rule
+from ..rules.simplify import mirror
+from ..rules.support import count_paths
+from ..weighting.clue_kernels import SMOOTHING, Clues
+from ..weighting.features import EvidenceWalker, Gathered, group_edges, grow_tree, list_clues
+from ..weighting.features_kernels import Runs, Tree
+from ..weighting.fitting_kernels import add_scores
+from ..weighting.weighted_rules import WeighedQuery, WeighedRules, log_frequencies
+from .paths import Path, PathLattice, PathSearch, find_paths, follow, memory_norms
+
+
+class Evidence(Protocol):
+    """What a reasoner asks: scores, the rules behind them, and what each adds along each path."""
+
+    def scores(self, sources: Ids, queries: Ids) -> Scores:
+        """Return a row of scores for each question, in double precision: the sums of all their parts."""
+        ...
+
+    def reached(self, sources: Ids, queries: Ids) -> Scores:
+        """Return the same, but only of what rules lead to from each source."""
+        ...
+
+    def rules(self, query: int) -> Iterator[Rule]:
+        """Yield the rules of a query, the most confident first."""
+        ...
+
+    def parts(self, source: int, query: int, answer: int) -> Iterator[tuple[Rule, Path, float]]:
+        """Yield each rule and path to an answer with what it adds to the score, the largest first."""
+        ...
+
+
+class LearnedEvidence:
+    """A model's: rules and their confidences are read off its attention, which is kept once looked up."""
+
+    def __init__(self, model: NeuralLP, operators: Operators, engine: Engine) -> None:
+        self.model, self.operators, self.engine = model, operators, engine
+        self._kept: dict[int, Attention] = {}
+
+    def scores(self, sources: Ids, queries: Ids) -> Scores:
+        """Return a row of scores for each question."""
+        return self.model.scores(self.engine, sources, queries, self._attend)
+
+    reached = scores
+
+    def rules(self, query: int) -> Iterator[Rule]:
+        """Yield the rules that the attention of one query stands for."""
+        return spell_out(self.model, query)
+
+    def parts(self, source: int, query: int, answer: int) -> Iterator[tuple[Rule, Path, float]]:
+        """Yield what each rule adds along each path."""
+        name = self.model.relations.operator_name
+        excludes = bool(self.model.excludes_source(np.array([query]))[0])
+        operator, memory = (each[:, 0].cpu().numpy() for each in self._attend(np.array([query])).pair)
+        search = PathSearch(self.operators, operator / self._norms(operator, memory, source), memory)
+        for body, path, amount in search.paths(source, answer):
+            confidence = body_confidence(body, operator, memory)
+            yield Rule(name(query), tuple(map(name, body)), confidence, distinct_ends=excludes), path, amount
+
+    @torch.no_grad()
+    def _attend(self, queries: Ids) -> Attention:
+        """Return attention in double precision, so that parts and scores are sums of the same numbers."""
+        if len(queries) > 1:
+            return self.model.attend(queries).double()
+        if queries[0] not in self._kept:
+            self._kept[int(queries[0])] = self.model.attend(queries).double()
+        return self._kept[int(queries[0])]
+
+    def _norms(self, operator: Floats, memory: Floats, source: int) -> Floats:
+        """Return what each memory is divided by, to be divided into the operators that fill it instead."""
+        if not self.model.config.normalize:
+            return np.ones(1)
+        ranks = zip(operator, memory, strict=True)
+        return np.array([memory_norms(self.operators, a, b, source) for a, b in ranks])[:, :, None]
+
+
+class GivenEvidence:
+    """Rules written by hand or imported: score(y | x) = sum of confidence x number of paths.
+
+    A query that no rule is written for is answered by the rules of its inverse, taken the other way round.
+    """
+
+    def __init__(
+        self, rules: Iterable[Rule], relations: Relations, operators: Operators, engine: Engine
+    ) -> None:
+        self.relations, self.operators, self.engine = relations, operators, engine
+        self._rules: defaultdict[int, list[Rule]] = defaultdict(list)
+        concluding = (rule for rule in rules if rule.concludes)
+        for rule in sorted(concluding, key=lambda rule: -rule.confidence):
+            self._rules[relations.operator_id(rule.target)].append(rule)
+        for query in list(self._rules):
+            inverse = relations.inverse(query)
+            self._rules[inverse] = self._rules[inverse] or list(map(mirror, self._rules[query]))
+
+    def rules(self, query: int) -> Iterator[Rule]:
+        """Yield the rules of a query."""
+        yield from self._rules.get(query, ())
+
+    def scores(self, sources: Ids, queries: Ids) -> Scores:
+        """Return a row of scores for each question, one query at a time: each has rules of its own."""
+        order = np.argsort(queries, kind="stable")
+        distinct, first = np.unique(queries[order], return_index=True)
+        groups = zip(distinct.tolist(), np.split(sources[order], first[1:]), strict=True)
+        return Scores.stacked([self._scores(query, group) for query, group in groups])[np.argsort(order)]
+
+    reached = scores
+
+    def _scores(self, query: int, sources: Ids) -> Scores:
+        rules = list(self.rules(query))
+        reflexive = [rule for rule in rules if not rule.distinct_ends]
+        scores = self._add_up(rules, sources)
+        if len(reflexive) == len(rules):
+            return scores
+        rows = np.arange(len(sources))
+        own = self._add_up(reflexive, sources).at(rows, sources) if reflexive else -np.inf
+        return scores.replaced(rows, sources, own)
+
+    def _add_up(self, rules: Sequence[Rule], sources: Ids) -> Scores:
+        """Return the sum over rules; only X != Y is left to do, as it concerns an answer and not a path."""
+        walked = self._walk([rule for rule in rules if not rule.apart], sources)
+        return Scores.added([walked, *(self._count(rule, sources) for rule in rules if rule.apart)])
+
+    def _count(self, rule: Rule, sources: Ids) -> Scores:
+        """Return what a rule adds that wants different entities on its way, which no memory can tell."""
+        body = body_ids(rule, self.relations)
+        return count_paths(self.operators, body, rule.unequal, sources).times(rule.confidence)
+
+    def _walk(self, rules: Sequence[Rule], sources: Ids) -> Scores:
+        if not rules:
+            return Scores.none(len(sources), self.operators.num_entities)
+        walks = Walks.free(sources, np.zeros(len(sources), dtype=np.int64))
+        return self.engine.scores(attention_of(rules, self.relations), walks, normalize=False)
+
+    def parts(self, source: int, query: int, answer: int) -> Iterator[tuple[Rule, Path, float]]:
+        """Yield every rule with every path along its body."""
+        for rule in self.rules(query):
+            for path in find_paths(self.operators, body_ids(rule, self.relations), source, answer):
+                if rule.admits(path):
+                    yield rule, path, rule.confidence
+
+
+def attention_of(rules: Sequence[Rule], relations: Relations) -> Attention:
+    """Return attention that walks each rule in a rank of its own, one row for all.
+
+    Step t reads the memory before it and takes the body's operator t; the last read weighs what the whole
+    body leads to by the rule's confidence.
+    """
+    num_steps = max(1, *(len(rule.body) for rule in rules))
+    operator = torch.zeros(len(rules), 1, num_steps, relations.num_operators, dtype=torch.float64)
+    memory = torch.zeros(len(rules), 1, num_steps + 1, num_steps + 1, dtype=torch.float64)
+    for rank, rule in enumerate(rules):
+        for t, k in enumerate(body_ids(rule, relations)):
+            operator[rank, 0, t, k] = 1.0
+            memory[rank, 0, t, t] = 1.0
+        memory[rank, 0, -1, len(rule.body)] = rule.confidence
+    return Attention(operator, memory)
+
+
+def body_ids(rule: Rule, relations: Relations) -> Body:
+    """Return the operators of a rule's body."""
+    return tuple(map(relations.operator_id, rule.body))
+
+
+#: A rule, its path, and what it adds to a score along it.
+Part = tuple[Rule, Path, float]
+
+
+#: In the place of a rule's number.
+PRIOR = -1
+
+
+#: Questions that a thread takes at a time.
+CHUNK = 64
+
+
+class WeighedEvidence:
+    """Weighed rules bound to the facts of a knowledge base that has their relations."""
+
+    def __init__(self, weighed: WeighedRules, kb: KnowledgeBase, operators: Operators) -> None:
+        self.weighed, self.kb, self.operators = weighed, kb, operators
+        self._spare: list[EvidenceWalker] = []
+        self._kept: dict[int, tuple[Tree, Clues | None, Floats]] = {}
+
+    @cached_property
+    def _runs(self) -> Runs:
+        return group_edges(self.operators)
+
+    def rules(self, query: int) -> Iterator[Rule]:
+        """Yield the rules of a query."""
+        return self.weighed.rules(query)
+
+    def scores(self, sources: Ids, queries: Ids) -> Scores:
+        """Return a row of scores for each question, walked on all cores."""
+        return self._in_chunks(self._score, sources, queries)
+
+    def reached(self, sources: Ids, queries: Ids) -> Scores:
+        """Return the scores of answers that rules speak for; a prior says the same of every source."""
+        return self._in_chunks(self._reach, sources, queries)
+
+    def _in_chunks(self, score: Callable[[Ids, int], Scores], sources: Ids, queries: Ids) -> Scores:
+        order = np.argsort(queries, kind="stable")
+        bounds = np.flatnonzero(np.diff(queries[order], prepend=-1))
+        chunks = [
+            group[start : start + CHUNK]
+            for group in np.split(order, bounds[1:])
+            for start in range(0, len(group), CHUNK)
+        ]
+        if len(chunks) == 1:
+            return score(sources[order], int(queries[0]))[np.argsort(order)]
+        with ThreadPoolExecutor(num_cores()) as pool:
+            parts = list(pool.map(lambda rows: score(sources[rows], int(queries[rows[0]])), chunks))
+        return Scores.stacked(parts)[np.argsort(order)]
+
+    def _score(self, sources: Ids, query: int) -> Scores:
+        rows = np.repeat(self._plan(query)[2][None], len(sources), axis=0)
+        for start, found in self._gather(query, sources):
+            for row, first, end in zip(rows[start:], found.starts, found.ends, strict=False):
+                weights = self.weighed.queries[query].weights[:, :, None]
+                add_scores(found.entries, first, end, weights, row[None])
+        if self.weighed.excludes_source(query):
+            rows[np.arange(len(sources)), sources] = -np.inf
+        return Scores.of_dense(rows)
+
+    def _reach(self, sources: Ids, query: int) -> Scores:
+        """Return the scores of those alone of whom rules speak, and well, so not of all who have a prior."""
+        priors, excludes = self._plan(query)[2], self.weighed.excludes_source(query)
+        row, found_by = priors.copy(), []
+        for start, found in self._gather(query, sources):
+            weights = self.weighed.queries[query].weights[:, :, None]
+            for source, first, end in zip(sources[start:], found.starts, found.ends, strict=False):
+                add_scores(found.entries, first, end, weights, row[None])
+                own = slice(*found.entries.bounds[[first, end]])
+                touched = np.unique(found.entries.entities[own]).astype(np.int64)
+                scores = row[touched]
+                row[touched] = priors[touched]
+                kept = (scores > priors[touched]) & ~(excludes & (touched == source))
+                found_by.append((touched[kept], scores[kept]))
+        return Scores.listed(len(priors), found_by or [(sources[:0], priors[:0])] * len(sources))
+
+    def _gather(self, query: int, sources: Ids) -> Iterator[tuple[int, Gathered]]:
+        """Yield the evidence of sources, as many at a time as there is room for, and which comes first."""
+        # Threads need no lock: popping and appending are atomic.
+        walker, (tree, clues, _) = self._take_walker(), self._plan(query)
+        start = 0 if len(self.weighed.queries.get(query, ())) else len(sources)
+        while start < len(sources):
+            found = walker.gather(tree, clues, query, sources[start:])
+            yield start, found
+            start += len(found)
+        self._spare.append(walker)
+
+    def _take_walker(self) -> EvidenceWalker:
+        """Return a spare walker, or a new one."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return EvidenceWalker(self._runs, self.operators.num_operators, self.weighed.max_length)
+
+    def _plan(self, query: int) -> tuple[Tree, Clues | None, Floats]:
+        """Return a query's bodies, its clues, and what the prior gives to each entity; kept once made."""
+        if query not in self._kept:
+            weighed = self.weighed.queries.get(query, WeighedQuery((), np.zeros((0, 3)), np.zeros(0)))
+            shape = len(self.weighed.relations), self.operators.num_entities
+            priors = weighed.prior * log_frequencies(self.kb.facts, query, *shape)
+            bodies, num_operators = weighed.bodies, self.operators.num_operators
+            clues = list_clues(weighed.clues, len(bodies), num_operators, self.kb.entities)
+            self._kept[query] = grow_tree(bodies), clues, priors
+        return self._kept[query]
+
+    def parts(self, source: int, query: int, answer: int) -> Iterator[Part]:
+        """Yield what each rule adds along each path, the largest first, those against the answer among them.
+
+        A rule's part is divided among its paths as the walk is. The prior's path is one fact of the answer.
+        """
+        if source == answer and self.weighed.excludes_source(query):
+            return
+        order = count()  # breaks ties without comparing rules
+        heap: list[tuple[float, int, Part | None, Iterator[Part]]] = []
+        for number, amount in self._amounts(source, query, answer):
+            paths = self._paths(number, query, (source, answer), amount)
+            heapq.heappush(heap, (-abs(amount), next(order), None, paths))
+        while heap:
+            _, _, part, paths = heapq.heappop(heap)
+            if part is not None:
+                yield part
+            if (following := next(paths, None)) is not None:
+                heapq.heappush(heap, (-abs(following[-1]), next(order), following, paths))
+
+    def _amounts(self, source: int, query: int, answer: int) -> Iterator[tuple[int, float]]:
+        """Yield what each rule, by its number, says of one answer; -1 is the prior."""
+        priors = self._plan(query)[2]
+        weighed = self.weighed.queries.get(query)
+        if weighed is None:
+            return
+        if priors[answer]:
+            yield PRIOR, float(priors[answer])
+        for _, found in self._gather(query, np.array([source])):
+            entities, *told = found.told(0)
+            rules, forward, backward = (column[entities == answer] for column in told)
+            evidence = np.stack([np.ones(len(rules)), forward, backward], axis=1)
+            amounts = (weighed.weights[rules] * evidence).sum(axis=1)
+            yield from zip(rules.tolist(), amounts.tolist(), strict=True)
+
+    def _paths(self, number: int, query: int, ends: tuple[int, int], amount: float) -> Iterator[Part]:
+        """Yield a rule's paths with what each adds, the largest first: its share of all walks that arrive."""
+        weighed, (source, answer) = self.weighed.queries[query], ends
+        if number == PRIOR:
+            givers = follow(self.operators, np.array([answer]), self.weighed.relations.inverse(query))
+            # Another than the source, where there is one: its own fact would prove itself.
+            giver = int(givers[np.argmax(givers != source)])
+            yield self.weighed.prior_rule(query, weighed.prior), (giver, answer), amount
+            return
+        rule = self.weighed.rule(query, weighed, number)
+        if rule.kind == "unary":
+            has = follow(self.operators, np.array([source]), self.weighed.relations.operator_id(rule.body[0]))
+            yield rule, (source, int(has[0])), amount
+            return
+        lattice = self._lattice(rule, ends)
+        total = lattice.total
+        for path, worth in lattice.paths():
+            yield rule, path, amount * worth / total
+
+    def _lattice(self, rule: Rule, ends: tuple[int, int]) -> PathLattice:
+        """Return the paths of a rule, each worth how likely a walk takes it; a clue's how few have its D."""
+        body = tuple(map(self.weighed.relations.operator_id, rule.body))
+        shared = {"anchored": 1, "mirrored": 2}.get(rule.kind)
+
+        def worth(place: int, entities: Ids) -> Floats:
+            if shared not in (None, place):
+                return np.ones(len(entities))
+            begin, end = self.operators.spans(entities, body[place])
+            return 1 / (end - begin if shared is None else end - begin - 1 + SMOOTHING)
+
+        # Of any two places that differ one is an end, so that who may not stand at the other is known.
+        barred = {(j, ends[0]) if i == 0 else (i, ends[1]) for i, j in rule.unequal}
+        return PathLattice(self.operators, body, ends, barred, worth)

@@ -1,0 +1,100 @@
+"""Rule extraction: from the attention of one query to weighted bodies (algorithm 1)."""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import count
+
+import numpy as np
+
+from ..graph.arrays import Body, Flags, Floats
+
+
+def recover_all(operator: Floats, memory: Floats) -> dict[Body, float]:
+    """Return every rule of one query with its confidence: algorithm 1, equal bodies merged.
+
+    `operator` is (rank, step, operator), `memory` (rank, step + 1, slot).
+    """
+    rules: defaultdict[Body, float] = defaultdict(float)
+    for a, b in zip(operator, memory, strict=True):
+        for body, confidence in _recover_rank(a, b).items():
+            rules[body] += confidence
+    return dict(rules)
+
+
+def _recover_rank(operator: Floats, memory: Floats) -> dict[Body, float]:
+    partial: list[dict[Body, float]] = [{(): 1.0}]  # R_0
+    for a, b in zip(operator, memory, strict=False):
+        read = _read(partial, b)
+        partial.append({(*body, k): c * a[k] for body, c in read.items() for k in range(len(a))})
+    return _read(partial, memory[-1])
+
+
+def _read(partial: list[dict[Body, float]], weights: Floats) -> dict[Body, float]:
+    read: defaultdict[Body, float] = defaultdict(float)
+    for rules, weight in zip(partial, weights, strict=False):
+        for body, confidence in rules.items():
+            read[body] += confidence * weight
+    return read
+
+
+def recover_best(
+    operator: Floats, memory: Floats, successors: Flags | None = None
+) -> Iterator[tuple[Body, float]]:
+    """Yield the rules of one query, most confident first, without enumerating the rest.
+
+    A best-first search over bodies. `reach[rank, slot]` is the confidence with which a body so far ends
+    in a slot; what any one completion can still be worth is bounded slot by slot, so the first finished
+    rule on the heap is the best of all that are left. Equals algorithm 1, sorted, less what it gives 0.
+    Where `successors` says which operators can follow which, bodies of others are not looked at.
+    """
+    finish, bound = memory[:, -1], completion_bounds(operator, memory)
+    order = count()  # breaks ties without comparing arrays
+    heap: list[tuple[float, int, Body, Floats | None]] = [(-np.inf, next(order), (), start(memory))]
+    while heap:
+        negative, _, body, reach = heapq.heappop(heap)
+        if reach is None:
+            yield body, -negative
+            continue
+        value = float((reach * finish).sum())
+        if value > 0:
+            heapq.heappush(heap, (-value, next(order), body, None))
+        children = extend(reach, operator, memory)
+        bounds = np.einsum("krs,rs->k", children, bound)
+        if body and successors is not None:
+            bounds *= successors[body[-1]]
+        for k in np.flatnonzero(bounds):
+            heapq.heappush(heap, (-float(bounds[k]), next(order), (*body, int(k)), children[k]))
+
+
+def start(memory: Floats) -> Floats:
+    """Return where the empty body ends: in slot 0 of every rank, (rank, slot)."""
+    reach = np.zeros_like(memory[:, -1])
+    reach[:, 0] = 1.0
+    return reach
+
+
+def body_confidence(body: Body, operator: Floats, memory: Floats) -> float:
+    """Return the confidence of one body, summed over ranks and over the steps it can be taken in."""
+    reach = start(memory)
+    for k in body:
+        reach = extend(reach, operator, memory)[k]
+    return float((reach * memory[:, -1]).sum())
+
+
+def extend(reach: Floats, operator: Floats, memory: Floats) -> Floats:
+    """Return where a body ends after one more operator: (operator, rank, slot) from (rank, slot)."""
+    arriving = np.einsum("rs,rts->rt", reach, memory[:, :-1])
+    children = np.zeros((operator.shape[2], *reach.shape))
+    children[:, :, 1:] = np.einsum("rt,rtk->krt", arriving, operator)
+    return children
+
+
+def completion_bounds(operator: Floats, memory: Floats) -> Floats:
+    """Return for each (rank, slot) no less than what the best single completion from there is worth."""
+    bound = memory[:, -1].copy()
+    best_operator = operator.max(axis=2)
+    for slot in reversed(range(bound.shape[1] - 1)):
+        onward = memory[:, slot:-1, slot] * best_operator[:, slot:] * bound[:, slot + 1 :]
+        bound[:, slot] = np.maximum(bound[:, slot], onward.sum(axis=1))
+    return bound

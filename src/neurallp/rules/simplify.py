@@ -1,0 +1,134 @@
+"""Rule hygiene: rules said twice, rules that say nothing, and rules that another says better."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from ..graph.arrays import Ids
+from ..graph.knowledge_base import KnowledgeBase
+from ..graph.operators import Operators
+from ..graph.vocabulary import INVERSE_MARK
+from .rule import Rule, RuleSet
+from .support import derive
+
+
+@dataclass(frozen=True)
+class Tidied:
+    """Rules after cleaning, and what went: repetitions merged into others, vacuous rules dropped."""
+
+    rules: RuleSet
+    num_merged: int
+    num_vacuous: int
+
+
+def tidy(rules: Iterable[Rule], combine: Callable[[list[float]], float] = sum) -> Tidied:
+    """Return the rules with duplicates merged and vacuous rules dropped."""
+    given = list(rules)
+    merged = merge_duplicates(given, combine)
+    kept = drop_vacuous(merged)
+    return Tidied(kept, num_merged=len(given) - len(merged), num_vacuous=len(merged) - len(kept))
+
+
+def merge_duplicates(rules: Iterable[Rule], combine: Callable[[list[float]], float] = sum) -> RuleSet:
+    """Return each rule once, where it first stood.
+
+    Confidences of a model add, as in algorithm 1. Measured ones do not: combine them with `max`.
+    """
+    groups: defaultdict[object, list[Rule]] = defaultdict(list)
+    for rule in rules:
+        groups[rule.kind, rule.target, rule.body, rule.answer, *rule.unequal].append(rule)
+    return RuleSet(_merge(group, combine) for group in groups.values())
+
+
+def _merge(group: list[Rule], combine: Callable[[list[float]], float]) -> Rule:
+    if len(group) == 1:
+        return group[0]
+    return replace(
+        next((rule for rule in group if rule.support is not None), group[0]),
+        confidence=combine([rule.confidence for rule in group]),
+        normalized_confidence=min(1.0, combine([rule.normalized_confidence for rule in group])),
+    )
+
+
+def drop_vacuous(rules: Iterable[Rule]) -> RuleSet:
+    """Return the rules but those that a fact implies itself, or that can conclude nothing (X = Y, X != Y)."""
+    return RuleSet(rule for rule in rules if not (rule.is_vacuous or (rule.distinct_ends and not rule.body)))
+
+
+def require_distinct_ends(rules: Iterable[Rule]) -> RuleSet:
+    """Return the rules with X != Y; what was counted without it no longer holds and goes."""
+    return RuleSet(
+        rule if rule.distinct_ends else replace(rule, distinct_ends=True, support=None, num_predictions=None)
+        for rule in rules
+    )
+
+
+def require_distinct_variables(rules: Iterable[Rule]) -> RuleSet:
+    """Return the rules with different entities for all their variables; counts made without that go."""
+    return RuleSet(map(_with_distinct_variables, rules))
+
+
+def _with_distinct_variables(rule: Rule) -> Rule:
+    pairs = combinations(range(len(rule.body) + 1), 2)
+    apart = tuple(pair for pair in pairs if pair != (0, len(rule.body)))
+    if rule.distinct_ends and rule.apart == apart:
+        return rule
+    return replace(rule, distinct_ends=True, apart=apart, support=None, num_predictions=None)
+
+
+def normalize(rules: Iterable[Rule]) -> RuleSet:
+    """Return the rules with their confidences normalised by the largest of their target."""
+    given = list(rules)
+    largest: defaultdict[str, float] = defaultdict(float)
+    for rule in given:
+        largest[rule.target] = max(largest[rule.target], rule.confidence)
+    return RuleSet(
+        replace(rule, normalized_confidence=rule.confidence / (largest[rule.target] or 1.0)) for rule in given
+    )
+
+
+def find_subsumed(rules: Iterable[Rule], kb: KnowledgeBase) -> dict[Rule, Rule]:
+    """Return the rules whose every prediction another of their target makes with more confidence, and which.
+
+    Judged on the facts of `kb`. A rule that predicts nothing there is not called subsumed.
+    """
+    operators = Operators.of(kb)
+    groups: defaultdict[str, list[tuple[Rule, Ids]]] = defaultdict(list)
+    concluding = (rule for rule in rules if rule.concludes)
+    for rule in sorted(concluding, key=lambda rule: -rule.confidence):
+        pairs = derive(rule, kb, operators)
+        if len(pairs):
+            groups[rule.target].append((rule, pairs[:, 0] * len(kb.entities) + pairs[:, 1]))
+    return {rule: better for group in groups.values() for rule, better in _subsumed(group)}
+
+
+def _subsumed(group: list[tuple[Rule, Ids]]) -> Iterable[tuple[Rule, Rule]]:
+    for place, (rule, keys) in enumerate(group):
+        for better, wider in group[:place]:
+            if better.confidence > rule.confidence and np.isin(keys, wider, assume_unique=True).all():
+                yield rule, better
+                break
+
+
+def mirror(rule: Rule) -> Rule:
+    """Return the same rule from its other end: `~uncle <= ~brother, ~father` for `uncle <= father, brother`.
+
+    Both conclude the same facts, but one is asked from the head and the other from the tail.
+    """
+    body = tuple(_inverse(name) for name in reversed(rule.body))
+    apart = tuple(sorted((len(body) - j, len(body) - i) for i, j in rule.apart))
+    return replace(rule, target=_inverse(rule.target), body=body, apart=apart)
+
+
+def face_forward(rule: Rule) -> Rule:
+    """Return the rule, or its mirror image where its target is an inverse."""
+    return mirror(rule) if rule.target.startswith(INVERSE_MARK) else rule
+
+
+def _inverse(operator: str) -> str:
+    if operator.startswith(INVERSE_MARK):
+        return operator.removeprefix(INVERSE_MARK)
+    return INVERSE_MARK + operator

@@ -1,0 +1,1 @@
+"""Weighted rules: mining candidates, features, and fitting weights by cross-entropy."""

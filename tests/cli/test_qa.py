@@ -1,0 +1,120 @@
+import json
+
+import pytest
+
+from neurallp.io.triples import write_triples
+
+FEW = ("--epochs", 2, "--learning-rate", 0.01, "--seed", 1)
+
+
+@pytest.fixture(scope="module")
+def files(cinema, tmp_path_factory):
+    """A knowledge base, questions and a model, as the command finds them."""
+    folder = tmp_path_factory.mktemp("cinema")
+    names, relations = cinema.kb.entities, cinema.kb.relations
+    write_triples(folder / "kb.tsv", [(names[h], relations[r], names[t]) for h, r, t in cinema.kb.facts])
+    for name, questions in (("train", cinema.train[:300]), ("test", cinema.test[:60])):
+        lines = ("\t".join([q.text, "|".join(q.answers), q.kind]) for q in questions)
+        (folder / f"{name}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    cinema.program.save(folder / "model")
+    return folder
+
+
+def test_learn_evaluate_and_ask_work_together(run, files, tmp_path):
+    code, out, err = run(
+        "qa", "learn", files / "kb.tsv", files / "train.tsv", "--out", tmp_path / "m", "--json", *FEW
+    )
+    assert (code, err) == (0, "")
+    assert json.loads(out)["model"] == str(tmp_path / "m")
+    code, out, _ = run("qa", "evaluate", tmp_path / "m", files / "kb.tsv", files / "test.tsv", "--json")
+    assert code == 0
+    assert {"accuracy", "hits@1", "f1", "questions"} <= json.loads(out)["own_spotting"].keys()
+
+
+def test_a_resumed_run_ends_as_one_that_was_not_interrupted(run, refuse, files, tmp_path):
+    def learn(out, *options):
+        return "qa", "learn", files / "kb.tsv", files / "train.tsv", "--out", tmp_path / out, *options
+
+    assert run(*learn("whole", *FEW, "--device", "cpu"))[0] == 0
+    assert run(*learn("parts", *FEW, "--epochs", 1))[0] == 0
+    for name in ("metrics.json", "weights.safetensors"):
+        (tmp_path / "parts" / name).unlink()  # all that a killed run leaves is its checkpoint
+    assert run(*learn("parts", "--resume", "--epochs", 2))[0] == 0
+    weights = [(tmp_path / out / "weights.safetensors").read_bytes() for out in ("whole", "parts")]
+    assert weights[0] == weights[1]
+    assert "has num_steps 3, not 2" in refuse(*learn("parts", "--resume", "--steps", 2))
+    assert "nothing to resume" in refuse(*learn("none", "--resume"))
+    other = "qa", "learn", files / "kb.tsv", files / "test.tsv", "--out", tmp_path / "parts", "--resume"
+    assert "other words" in refuse(*other)
+
+
+def test_a_device_that_is_not_there_is_refused(refuse, files, tmp_path):
+    command = "qa", "learn", files / "kb.tsv", files / "train.tsv", "--out", tmp_path / "m"
+    assert "Cannot use the device 'gpu'" in refuse(*command, "--device", "gpu")
+
+
+def test_evaluate_reports_marks_and_own_spotting_apart(run, files):
+    code, out, _ = run("qa", "evaluate", files / "model", files / "kb.tsv", files / "test.tsv", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["questions"] == found["own_spotting"]["questions"] == 60
+    assert found["hits@1"] > 0.9
+    code, out, _ = run("qa", "evaluate", files / "model", files / "kb.tsv", files / "test.tsv")
+    assert "marks given" in out
+    assert "own spotting" in out
+
+
+def test_ask_gives_answers_the_rule_and_the_facts(run, files, cinema):
+    question = next(q for q in cinema.test if q.kind == "release_year").unmarked
+    code, out, _ = run("qa", "ask", files / "model", files / "kb.tsv", question.text)
+    assert code == 0
+    assert f"{question.answers[0]}  because release_year(" in out
+    assert "rule: answer(X, Y) <= release_year(X, Y), X != Y" in out
+    code, out, _ = run("qa", "ask", files / "model", files / "kb.tsv", question.text, "-k", 1, "--json")
+    assert json.loads(out)["answers"][0]["entity"] == question.answers[0]
+
+
+def test_without_a_question_one_is_asked_after_another(run, files, cinema, monkeypatch):
+    question = next(q for q in cinema.test if q.kind == "release_year").unmarked
+    lines = iter([question.text, "who directed nobody", ""])
+    monkeypatch.setattr("builtins.input", lambda _: next(lines))
+    code, out, err = run("qa", "ask", files / "model", files / "kb.tsv")
+    assert code == 0
+    assert question.answers[0] in out
+    assert "names no entity" in err
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("", "The question is empty"),
+        ("wer weiß was", "names no entity"),
+        ("кто это", "names no entity"),
+        ("word " * 10_000, "10,000 words; at most 200"),
+    ],
+)
+def test_a_bad_question_is_refused_with_one_line(refuse, files, question, said):
+    message = refuse("qa", "ask", files / "model", files / "kb.tsv", question)
+    assert said in message
+    assert "\n" not in message
+
+
+def test_a_folder_that_is_no_question_model_is_refused(refuse, files, tmp_path):
+    assert "no model folder" in refuse("qa", "ask", tmp_path / "none", files / "kb.tsv", "who")
+
+
+def test_a_bad_file_of_questions_leaves_nothing_behind(refuse, files, tmp_path):
+    (tmp_path / "bad.tsv").write_text("no answers\n")
+    out = tmp_path / "model"
+    message = refuse("qa", "learn", files / "kb.tsv", tmp_path / "bad.tsv", "--out", out)
+    assert "bad.tsv:1: expected a question" in message
+    assert not out.exists()
+
+
+def test_an_unknown_experiment_is_refused_with_the_choices(refuse):
+    assert "inductive" in refuse("experiment", "alchemy")
+
+
+def test_an_experiment_without_its_data_says_where_it_looks(refuse, monkeypatch):
+    monkeypatch.delenv("NEURALLP_DATA", raising=False)
+    assert "NEURALLP_DATA" in refuse("experiment", "qa")

@@ -1,0 +1,263 @@
+import io
+import json
+import os
+import shutil
+import signal
+from contextlib import redirect_stdout
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+from typer.main import get_command
+
+from neurallp import ConfigError, KnowledgeBase, Rule, load_model
+from neurallp.cli import app
+from neurallp.cli.weigh import KINDS
+from neurallp.datasets.family import family_triples
+from neurallp.io.rules import export_rules
+from neurallp.io.rules.table import read_rules, write_rules
+from neurallp.io.triples import write_triples
+from neurallp.pipeline.learn import offered_rules
+from neurallp.pipeline.program import WeighedProgram
+from neurallp.rules.rule import Kind
+from neurallp.rules.support import measure
+from neurallp.weighting.mining import Miner
+
+FEW = ("--epochs", 1, "--learning-rate", 0.01)
+RULES = [Rule("uncle", ("father", "brother"), 0.9), Rule("uncle", ("mother", "brother"), 0.8)]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "family.tsv"
+    write_triples(path, family_triples(num_people=40, num_generations=3))
+    return path
+
+
+@pytest.fixture
+def rules(tmp_path):
+    write_rules(tmp_path / "rules.tsv", RULES)
+    return tmp_path / "rules.tsv"
+
+
+def as_json(run, *arguments):
+    code, out, err = run(*arguments, "--json")
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def bodies(folder, query):
+    weighed = load_model(folder).weighed
+    weighed = weighed.weighed if isinstance(weighed, WeighedProgram) else weighed
+    each = weighed.queries[weighed.relations.operator_id(query)]
+    return {tuple(map(weighed.relations.operator_name, body)) for body in each.bodies}
+
+
+# weigh
+
+
+def test_the_rules_of_a_file_are_weighed_both_ways(run, data, rules, tmp_path):
+    found = as_json(run, "weigh", rules, data, "--out", tmp_path / "out")
+    assert (found["model"], found["rules"]) == (str(tmp_path / "out"), 4)
+    assert set(found) == {"model", "rules", "kinds", "valid", "test"}
+    assert bodies(tmp_path / "out", "uncle") == {rule.body for rule in RULES}
+    assert bodies(tmp_path / "out", "~uncle") == {("~brother", "~father"), ("~brother", "~mother")}
+    assert json.loads((tmp_path / "out" / "metrics.json").read_text())["test"] == found["test"]
+
+
+def test_more_rules_are_found_where_wanted_and_no_more_kept(run, data, rules, tmp_path):
+    more = as_json(run, "weigh", rules, data, "--out", tmp_path / "more", "--mine", 20, "--length", 2)
+    least = as_json(
+        run, "weigh", "-", data, "--out", tmp_path / "least", "--mine", 20, "--length", 2, "--max-rules", 1
+    )
+    assert more["rules"] > 100
+    assert least["rules"] == len(read_rules(tmp_path / "least" / "rules.tsv").targets)
+    assert more["test"]["mrr"] > least["test"]["mrr"]
+
+
+def test_weigh_says_how_good_the_rules_are_and_where_they_went(run, data, rules, tmp_path):
+    code, out, err = run("weigh", rules, data, "--out", tmp_path / "out", "--kinds", "chain")
+    assert (code, err) == (0, "")
+    assert "realistic" in out
+    assert f"Weighed rules in {tmp_path / 'out'}: 4 chain." in out.replace("\n", "")
+    assert not any(each.prior for each in load_model(tmp_path / "out").weighed.queries.values())
+
+
+def test_without_parts_to_judge_weigh_prints_no_table(run, data, rules, tmp_path):
+    (tmp_path / "split").mkdir()
+    shutil.copy(data, tmp_path / "split" / "train.tsv")
+    code, out, _ = run("weigh", rules, tmp_path / "split", "--out", tmp_path / "out")
+    assert (code, out.count("\n")) == (0, 1)
+    assert out.startswith(f"Weighed rules in {tmp_path / 'out'}: 4 chain, ")
+
+
+def test_lengths_to_choose_from_are_for_rules_that_are_found(run, refuse, data, rules, tmp_path):
+    message = refuse("weigh", rules, data, "--out", tmp_path / "out", "--or-length", 1)
+    assert "--mine" in message
+    found = as_json(
+        run, "weigh", "-", data, "--out", tmp_path / "out", "--mine", 9, "--length", 1, "--or-length", 2
+    )
+    assert found["test"]["mrr"] > 0.5
+    assert load_model(tmp_path / "out").weighed.max_length == 2
+
+
+def test_there_must_be_something_to_weigh(refuse, data, tmp_path):
+    write_rules(tmp_path / "other.tsv", [Rule("bigger", ("smaller",), 0.9)])
+    for path in ("-", tmp_path / "other.tsv"):
+        message = refuse("weigh", path, data, "--out", tmp_path / "out")
+        assert "--mine" in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_kinds_that_are_no_chains_need_no_rules_and_are_named_in_the_printout(run, data, tmp_path):
+    made = as_json(run, "weigh", "-", data, "--out", tmp_path, "--kinds", "unary,anchored, mirrored")
+    assert made["rules"] > 0
+    found = as_json(run, "rules", tmp_path, "--limit", 1000, "--min-confidence", 0)
+    assert {rule["kind"] for rule in found} == {"unary", "anchored", "mirrored"}
+    code, out, _ = run("rules", tmp_path, "--data", data)
+    assert code == 0
+    assert " kind " in out.splitlines()[0]
+    assert " mirrored " in out
+
+
+def test_the_prior_can_be_weighed_alone(run, data, tmp_path):
+    made = as_json(run, "weigh", "-", data, "--out", tmp_path, "--kinds", "prior")
+    assert made["kinds"] == {"prior": len(load_model(tmp_path).weighed.queries)}
+    _, out, _ = run("weigh", "-", data, "--out", tmp_path, "--kinds", "prior")
+    assert out.endswith(f": {made['kinds']['prior']} prior.\n")
+    found = as_json(run, "rules", tmp_path, "--query", "uncle", "--min-confidence", 0)
+    assert [rule["kind"] for rule in found] == ["prior"]
+
+
+def test_given_rules_are_not_left_out_silently(refuse, data, rules, tmp_path):
+    assert "chain" in refuse("weigh", rules, data, "--out", tmp_path / "out", "--kinds", "unary")
+    assert not (tmp_path / "out").exists()
+
+
+def test_help_knows_all_kinds():
+    assert get_args(Kind) == KINDS
+
+
+@pytest.mark.parametrize("verb", [("weigh", "-"), ("learn",)])
+def test_a_kind_that_there_is_not_is_refused_before_anything_is_done(refuse, data, tmp_path, verb):
+    message = refuse(*verb, data, "--out", tmp_path / "out", "--kinds", "chain,anchord")
+    assert "Did you mean 'anchored'?" in message
+    assert not (tmp_path / "out").exists()
+
+
+# learn
+
+
+@pytest.fixture(scope="module")
+def learned(data, tmp_path_factory):
+    """Model folders that the command made: by default, and as published."""
+    made = {}
+    for name, options in {"default": (), "paper": ("--preset", "paper"), "bare": ("--no-weigh",)}.items():
+        made[name] = tmp_path_factory.mktemp(name) / "model"
+        arguments = ["learn", data, "--out", made[name], "--json", *FEW, *options]
+        with redirect_stdout(io.StringIO()):
+            get_command(app).main(list(map(str, arguments)), standalone_mode=False)
+    return made
+
+
+def test_learn_weighs_but_not_as_published_nor_where_it_is_told_not_to(learned):
+    weighed = {name: load_model(folder).weighed is not None for name, folder in learned.items()}
+    assert weighed == {"default": True, "paper": False, "bare": False}
+    assert not (learned["paper"] / "weighed.safetensors").exists()
+
+
+def test_weighed_models_rank_better(learned):
+    found = {name: json.loads((folder / "metrics.json").read_text()) for name, folder in learned.items()}
+    assert found["default"]["test"]["mrr"] > found["bare"]["test"]["mrr"] + 0.1
+
+
+def test_a_model_s_most_confident_rules_can_be_weighed(run, data, learned, tmp_path):
+    found = as_json(run, "weigh", learned["bare"], data, "--out", tmp_path / "out")
+    assert isinstance(load_model(tmp_path / "out"), WeighedProgram)
+    again = as_json(run, "weigh", tmp_path / "out", data, "--out", tmp_path / "again")
+    assert again == {**found, "model": str(tmp_path / "again")}
+
+
+def test_weighed_rules_are_weighed_anew_with_all_their_kinds(run, data, tmp_path):
+    kinds = "chain,prior,unary,anchored,mirrored"
+    few = ("--mine", 5, "--length", 2, "--max-rules", 12)
+    first = as_json(run, "weigh", "-", data, "--out", tmp_path / "first", "--kinds", kinds, *few)
+    again = as_json(run, "weigh", tmp_path / "first", data, "--out", tmp_path / "again")
+    assert set(first["kinds"]) == set(kinds.split(",")) - {"unary"}  # none is among the best
+    assert again == {**first, "model": str(tmp_path / "again")}
+    some = as_json(
+        run, "weigh", tmp_path / "again", data, "--out", tmp_path / "some", "--kinds", "chain,anchored"
+    )
+    assert some["kinds"] == {kind: first["kinds"][kind] for kind in ("chain", "anchored")}
+    write_rules(tmp_path / "all.tsv", offered_rules(load_model(tmp_path / "first"), 0))
+    read = as_json(run, "weigh", tmp_path / "all.tsv", data, "--out", tmp_path / "read")
+    assert read["kinds"] == first["kinds"]
+
+
+def test_a_learned_model_offers_the_rules_that_answer_for_it(run, data, learned, tmp_path):
+    found = as_json(run, "weigh", learned["default"], data, "--out", tmp_path / "out")
+    weighed = load_model(learned["default"]).weighed.weighed
+    assert found["kinds"] == weighed.num_of_kinds
+
+
+def test_a_model_is_not_written_over_by_weighed_rules(refuse, data, learned):
+    assert "Give another folder" in refuse("weigh", learned["bare"], data, "--out", learned["bare"])
+    with pytest.raises(ConfigError, match="holds a model"):
+        load_model(learned["default"]).weighed.save(learned["bare"])
+    assert load_model(learned["bare"]).weighed is None
+
+
+def test_a_model_saved_over_a_weighed_one_answers_itself(learned, tmp_path):
+    folder = shutil.copytree(learned["default"], tmp_path / "model")
+    load_model(learned["bare"]).save(folder)
+    assert load_model(folder).weighed is None
+    assert {path.name for path in folder.iterdir()} == {path.name for path in learned["bare"].iterdir()}
+
+
+@pytest.mark.parametrize("form", ["anyburl", "prolog"])
+def test_what_is_exported_concludes(run, data, learned, tmp_path, form):
+    saved = [rule for rule in read_rules(learned["default"] / "rules.tsv") if rule.weight > 0]
+    against, *kept = saved
+    prior = Rule("uncle", ("uncle",), 0.0, weight=2.0, kind="prior")
+    unary = Rule("uncle", ("uncle",), 0.5, weight=2.0, kind="unary", answer="bob")
+    anchored = Rule("uncle", ("aunt", "~aunt", "uncle"), 0.5, weight=2.0, kind="anchored")
+    others = [prior, unary, anchored]
+    write_rules(tmp_path / "rules.tsv", [replace(against, weight=-1.0), *others, *kept])
+    expected, found = tmp_path / "expected", tmp_path / "found"
+    export_rules(expected, measure(kept, KnowledgeBase.from_triples(family_triples(40, 3))), form)
+    options = "--format", form, "--out", found, "--min-confidence", 0, "--data", data
+    code, _, err = run("export", tmp_path / "rules.tsv", *options)
+    assert (code, err) == (0, "")
+    assert found.read_text() == expected.read_text()
+
+
+def test_a_weighed_model_is_asked_and_proves_by_the_same_commands(run, learned, data):
+    head, relation, tail = next(triple for triple in family_triples(40, 3) if triple[1] == "uncle")
+    answers = as_json(run, "ask", learned["default"], data, "--relation", relation, "--head", head)
+    score = {answer["entity"]: answer["score"] for answer in answers}[tail]
+    proof = as_json(run, "explain", learned["default"], data, head, relation, tail, "-k", 1000)
+    assert sum(part["amount"] for part in proof["parts"]) == pytest.approx(score)
+    code, out, _ = run("rules", learned["default"], "--query", "uncle")
+    assert code == 0
+    assert "uncle(X, Y) <= " in out
+
+
+def test_ctrl_c_while_weighing_keeps_the_model(run, data, tmp_path, monkeypatch):
+    interrupted = []
+
+    class Interrupting(Miner):
+        def mine(self, *arguments):
+            if not interrupted:
+                interrupted.append(True)
+                os.kill(os.getpid(), signal.SIGINT)
+            return super().mine(*arguments)
+
+    monkeypatch.setattr("neurallp.weighting.fitting.Miner", Interrupting)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        code, _, _ = run("learn", data, "--out", tmp_path, *FEW)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (code, bool(interrupted)) == (0, True)
+    assert load_model(tmp_path).weighed is None
+    assert (tmp_path / "rules.tsv").exists()

@@ -1,0 +1,319 @@
+import json
+import pickle
+import re
+import shutil
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load as parse_tensors
+
+from neurallp import DataError, KnowledgeBase, ModelError, learn, load_model
+from neurallp.datasets.family import family_knowledge_base
+from neurallp.graph.knowledge_base import split_triples
+from neurallp.io.models import neural as models
+from neurallp.io.rules.table import read_rules
+from neurallp.pipeline.learn import configure, prepare
+from neurallp.rules.rule import RuleSet
+from neurallp.weighting.fitting import WeighingConfig
+
+SMALL = {"embedding_size": 8, "hidden_size": 8, "num_epochs": 1, "learning_rate": 0.01}
+FILES = {"weights.safetensors", "config.json", "relations.json", "rules.tsv", "metrics.json", "history.jsonl"}
+NEEDED = FILES - {"rules.tsv", "metrics.json"}
+WEIGHED = {"weighed.safetensors", "weighing.json"}
+
+
+@pytest.fixture(scope="module")
+def split():
+    return split_triples(family_knowledge_base(num_people=40, num_generations=3))
+
+
+@pytest.fixture(scope="module")
+def program(split):
+    return learn(split, weigh=False, **SMALL)
+
+
+@pytest.fixture
+def folder(program, tmp_path):
+    program.save(tmp_path / "model", {"test": {"mrr": 0.5}})
+    return tmp_path / "model"
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def message_of(folder):
+    with pytest.raises(ModelError) as caught:
+        load_model(folder)
+    return str(caught.value)
+
+
+def change(path, **values):
+    """Put other values into a JSON file; a key like model__num_steps goes one deeper."""
+    whole = json.loads(path.read_text())
+    for key, value in values.items():
+        *above, last = key.split("__")
+        place = whole[above[0]] if above else whole
+        place[last] = value
+    path.write_text(json.dumps(whole))
+
+
+def all_scores(program, split):
+    sources = np.arange(len(split.entities))
+    reasoner = program.reasoner(split.known)
+    return [
+        reasoner.scores(sources, np.full(len(sources), query)).dense()
+        for query in range(split.relations.num_operators)
+    ]
+
+
+# What is kept
+
+
+def test_a_model_folder_has_these_files_and_no_others(folder):
+    assert set(contents(folder)) == FILES
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"num_steps": 3, "num_ranks": 2, "memory_keys": "present", "normalize": False},
+        {"operators_per_query": 4},
+        {"exclude_source": False, "hiding": "train"},
+    ],
+)
+def test_a_saved_model_scores_and_speaks_as_before(split, tmp_path, settings):
+    program = learn(split, weigh=False, **SMALL | settings)
+    program.save(tmp_path)
+    loaded = load_model(tmp_path)
+    for scores, others in zip(all_scores(program, split), all_scores(loaded, split), strict=True):
+        np.testing.assert_array_equal(scores, others)
+    assert loaded.rules(kb=split.known) == program.rules()
+    assert loaded.model.config == program.model.config
+    assert loaded.training_config == program.training_config
+    assert loaded.history == program.history
+    assert loaded.evaluate(split) == program.evaluate(split)
+
+
+def test_the_rules_and_measures_in_the_folder_are_those_of_the_model(program, folder):
+    counted = program.rules()
+    assert all(rule.support is not None for rule in counted)
+    uncounted = [replace(rule, support=None, num_predictions=None) for rule in counted]
+    assert read_rules(folder / "rules.tsv") == RuleSet(uncounted)  # counting long rules may take minutes
+    assert json.loads((folder / "metrics.json").read_text()) == {"test": {"mrr": 0.5}}
+    assert json.loads((folder / "relations.json").read_text()) == list(program.model.relations)
+
+
+def test_equal_models_give_equal_files(program, folder, tmp_path):
+    program.save(tmp_path / "again", {"test": {"mrr": 0.5}})
+    assert contents(folder) == contents(tmp_path / "again")
+
+
+def test_a_folder_of_any_depth_is_made(program, tmp_path):
+    program.save(tmp_path / "a" / "b" / "c")
+    assert load_model(tmp_path / "a" / "b" / "c").history == program.history
+
+
+def test_any_name_of_a_relation_survives(tmp_path):
+    names = ["a\tb", "a\nb", 'q"', "日本 😀", "a\u2028b", "[bold]", " "]
+    kb = KnowledgeBase.from_triples(
+        (f"e{i % 4}", name, f"e{(i + 1) % 4}") for i, name in enumerate(names * 2)
+    )
+    program = learn(kb, weigh=False, **SMALL)
+    program.save(tmp_path)
+    assert list(load_model(tmp_path).model.relations) == names
+
+
+def test_nothing_is_pickled(folder, monkeypatch):
+    for content in contents(folder).values():
+        assert not content.startswith((b"\x80", b"PK"))
+    for owner, name in ((pickle, "load"), (pickle, "loads"), (pickle, "Unpickler"), (torch, "load")):
+        monkeypatch.setattr(owner, name, None)
+    load_model(folder)
+
+
+def test_every_file_can_be_read_without_this_package(folder):
+    assert "controller.embedding.weight" in parse_tensors((folder / "weights.safetensors").read_bytes())
+    config = json.loads((folder / "config.json").read_text())
+    assert config["model"]["num_steps"] == 2
+    assert config["training"]["hiding"] == "fact"
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("name", sorted(NEEDED))
+def test_a_missing_file_is_told_by_name(folder, name):
+    (folder / name).unlink()
+    assert message_of(folder).startswith(f"{folder / name} is missing or damaged")
+
+
+@pytest.mark.parametrize("name", sorted(NEEDED))
+def test_a_truncated_file_is_told_by_name(folder, name):
+    whole = (folder / name).read_bytes()
+    for size in {len(whole) // 2, len(whole) - 3}:
+        (folder / name).write_bytes(whole[:size])
+        assert message_of(folder).startswith(f"{folder / name} is missing or damaged")
+
+
+@pytest.mark.parametrize("name", sorted(NEEDED - {"history.jsonl"}))
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe", b"null", b"7", b"[]", b"{}", b"[[1], 2]", b'["a", "a"]']
+)
+def test_nonsense_in_a_file_is_a_model_error_that_names_the_folder(folder, name, content):
+    (folder / name).write_bytes(content)
+    assert str(folder) in message_of(folder)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\n", b"7\n", b"{}\n", b'{"number": 1, "rubbish": 2}\n'])
+def test_nonsense_in_the_history_is_told_by_name(folder, content):
+    (folder / "history.jsonl").write_bytes(content)
+    assert message_of(folder).startswith(f"{folder / 'history.jsonl'} is missing or damaged")
+
+
+@pytest.mark.parametrize("name", ["rules.tsv", "metrics.json"])
+def test_what_only_tells_about_the_model_may_be_missing(program, folder, name):
+    (folder / name).unlink()
+    assert load_model(folder).history == program.history
+
+
+@pytest.mark.parametrize("version", [0, 2, None, "1"])
+def test_another_format_version_is_refused_with_both_versions(folder, version):
+    change(folder / "config.json", format_version=version)
+    assert f"has format version {version!r}; this neurallp reads 1" in message_of(folder)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"model__num_steps": 0},
+        {"model__num_steps": "two"},
+        {"training__hiding": "foo"},
+        {"model__rubbish": 1},
+    ],
+)
+def test_a_configuration_that_makes_no_sense_is_told_by_name(folder, values):
+    change(folder / "config.json", **values)
+    assert message_of(folder).startswith(f"{folder / 'config.json'} is missing or damaged")
+
+
+def test_weights_that_do_not_fit_are_refused_in_one_line(folder):
+    change(folder / "config.json", model__embedding_size=9)
+    message = message_of(folder)
+    assert re.search(r"weights\.safetensors does not fit config\.json", message)
+    assert "\n" not in message
+
+
+def test_weights_of_other_relations_are_refused(folder):
+    path = folder / "relations.json"
+    path.write_text(json.dumps([*json.loads(path.read_text()), "more"]))
+    assert "does not fit" in message_of(folder)
+
+
+def test_a_folder_that_is_not_there_is_told_with_the_command_that_makes_it(tmp_path):
+    assert f"neurallp learn DATA --out {tmp_path / 'none'}" in message_of(tmp_path / "none")
+    (tmp_path / "file").write_text("")
+    assert "There is no model folder" in message_of(tmp_path / "file")
+
+
+def test_a_file_in_the_way_of_the_folder_is_told(program, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ModelError, match="Cannot make the folder"):
+        program.save(tmp_path / "file")
+
+
+# What a failure leaves behind
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_when_any_file_cannot_be_written_the_folder_stays_as_it_was(split, folder, name):
+    before = contents(folder)
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    other = learn(split, weigh=False, **SMALL, num_steps=3)
+    with pytest.raises(DataError, match=f"Cannot write .*{name}"):
+        other.save(folder)
+    (folder / name).rmdir()
+    (folder / name).write_bytes(before[name])
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("files_that_fit", range(6))
+def test_a_full_disk_leaves_the_folder_as_it_was(program, folder, monkeypatch, files_that_fit):
+    before = contents(folder)
+    room = iter(range(files_that_fit))
+
+    def fsync(_):
+        if next(room, None) is None:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fsync)
+    with pytest.raises(DataError, match="No space left on device"):
+        program.save(folder, {"test": {"mrr": 0.75}})
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("before", ["weighed before", "bare", "nothing"])
+@pytest.mark.parametrize("after", ["weighed", "bare"])
+def test_files_of_two_saves_are_never_taken_for_one(saves, tmp_path, before, after):
+    for files in product((saves[before], saves[after]), repeat=len(NEEDED | WEIGHED)):
+        shutil.rmtree(tmp_path)
+        tmp_path.mkdir()
+        taken = {
+            name: save for name, save in zip(sorted(NEEDED | WEIGHED), files, strict=True) if name in save
+        }
+        for name, save in taken.items():
+            (tmp_path / name).write_bytes(save[name])
+        complete = taken.keys() in (NEEDED, NEEDED | WEIGHED)
+        of_one = len({id(save) for name, save in taken.items() if name != "relations.json"}) == 1
+        if complete and of_one:
+            load_model(tmp_path)
+        else:
+            message_of(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def saves(split, tmp_path_factory):
+    """What a folder holds: at first, and after models were saved, of which two had their rules weighed."""
+    quick = WeighingConfig(max_length=1, num_candidates=5, max_questions=50, least_steps=10)
+    made = {"nothing": {}}
+    for seed, name in enumerate(("weighed before", "weighed", "bare")):
+        folder = tmp_path_factory.mktemp("save")
+        learn(split, weigh=name != "bare", weighing=quick, seed=seed, **SMALL).save(folder)
+        made[name] = contents(folder)
+    return made
+
+
+def test_a_checkpoint_is_a_model_that_can_be_used(split, tmp_path):
+    training = prepare(split, *configure(**SMALL | {"num_epochs": 2}))
+    for _ in training.epochs():
+        models.write_checkpoint(tmp_path, training)
+        loaded = load_model(tmp_path)
+        assert loaded.history == training.history
+        assert same(loaded.model.state_dict(), training.best_weights)
+
+
+def same(weights, others):
+    return weights.keys() == others.keys() and all(torch.equal(weights[k], others[k]) for k in weights)
+
+
+def test_a_checkpoint_takes_away_what_tells_of_the_model_before(split, folder):
+    training = prepare(split, *configure(**SMALL, num_steps=3))
+    list(training.epochs())
+    models.write_checkpoint(folder, training)
+    assert set(contents(folder)) == NEEDED | {"checkpoint.safetensors"}
+    assert load_model(folder).model.config.num_steps == 3
+
+
+def test_the_best_of_a_checkpoint_is_not_its_last(split, tmp_path):
+    training = prepare(split, *configure(**SMALL | {"num_epochs": 2}))
+    list(training.epochs())
+    first = {name: value + 1.0 for name, value in training.best_weights.items() if value.is_floating_point()}
+    training.best_weights = training.best_weights | first
+    training.history[-1] = replace(training.history[-1], is_best=False)
+    models.write_checkpoint(tmp_path, training)
+    assert same(load_model(tmp_path).model.state_dict(), training.best_weights)

@@ -1,0 +1,120 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neurallp.errors import ConfigError, FormatError
+from neurallp.io.rules.atoms import Atom, body_atoms, find_chain
+from neurallp.io.rules.mined import parse_amie, parse_anyburl, render_anyburl
+from neurallp.rules.rule import Rule, RuleSet
+
+UNCLE = Rule("uncle", ("father", "brother"), 0.5, distinct_ends=True, support=60, num_predictions=120)
+LINE = "120\t60\t0.5\tuncle(X,Y) <= father(X,A), brother(A,Y)\n"
+
+AMIE = """\
+Assuming 9 as type relation
+Starting the mining phase... Using 16 threads
+Rule\tHead Coverage\tStd Confidence\tPCA Confidence\tPositive Examples\tBody size\tPCA Body size\tFunctional
+?a  father  ?h  ?h  brother  ?b   => ?a  uncle  ?b\t0.1\t0.5\t0.6\t60\t120\t100\t-1\r
+?h  brother  ?b  ?a  father  ?h   => ?a  uncle  ?b\t0.1\t0,25\t0,6\t30\t120\t100\t?a
+?h  <has son>  ?b  ?a  <has son>  ?h   => ?b  <http://ex.org/grandfather>  ?a\t0.1\t1\t1\t20\t20\t20\t-2
+?a  father  ?b  ?a  mother  ?b   => ?a  uncle  ?b\t0.1\t0.5\t0.6\t60\t120\t100\t-1
+?a  livesIn  Rome   => ?a  uncle  ?b\t0.1\t0.5\t0.6\t60\t120\t100\t-1
+Mining done in 31 ms
+4 rules mined.
+"""
+
+
+def parsed(text):
+    return parse_anyburl(text, Path("rules.txt"))
+
+
+def test_a_rule_is_written_as_anyburl_writes_it_and_read_back():
+    assert render_anyburl([UNCLE]) == LINE
+    assert parsed(LINE) == (RuleSet([UNCLE]), 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "body"),
+    [
+        ("r(X,Y) <= s(Y,X)", ("~s",)),
+        ("r(X,Y) <= s(A,X), t(A,Y)", ("~s", "t")),
+        ("r(X,Y) <= s(A,Y), t(A,X)", ("~t", "s")),
+        ("r(X,Y) <= s(B,Y), t(X,A), u(B,A)", ("t", "~u", "s")),
+        ("r(X,Y) <= /film/film(2)/genre(X,A), s, t(A,Y)", ("/film/film(2)/genre", "s, t")),
+        ("r(X,Y) <= s(X,Y) ", ("s",)),
+    ],
+)
+def test_atoms_may_stand_in_any_order_and_direction(text, body):
+    rules, skipped = parsed(f"4\t2\t0.5\t{text}\r\n\n")
+    assert (rules[0].target, rules[0].body, skipped) == ("r", body, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "r(X,anna) <= s(X,A)",
+        "r(X,anna) <= ",
+        "r(X,Y) <= s(X,anna), t(anna,Y)",
+        "r(X,X) <= s(X,A)",
+        "r(Y,X) <= s(Y,X)",
+        "r(X,Y) <= s(X,A), t(A,B)",
+        "r(X,Y) <= s(X,Y), t(X,Y)",
+        "r(X,Y) <= s(X,A), t(A,A), u(A,Y)",
+        "r(X,Y) <= s(X,A), t(B,Y)",
+        "r(X,Y)",
+    ],
+)
+def test_what_is_no_chain_is_skipped_and_counted(text):
+    assert parsed(f"4\t2\t0.5\t{text}\n") == (RuleSet([]), 1)
+
+
+def test_every_fault_is_told_with_its_line():
+    with pytest.raises(FormatError) as caught:
+        parsed(f"{LINE}4\t2\tr(X,Y) <= s(X,Y)\n{LINE}4\ttwo\t0.5\tr(X,Y) <= s(X,Y)\n")
+    first, second = str(caught.value).splitlines()
+    assert first.startswith("rules.txt:2: expected predictions, support, confidence and rule")
+    assert second.startswith("rules.txt:4: ")
+
+
+def test_rules_without_counts_are_refused_with_what_to_do():
+    with pytest.raises(ConfigError, match=r"has none. Count them on facts \(--data\)"):
+        render_anyburl([replace(UNCLE, support=None)])
+
+
+def test_a_rule_without_body_is_refused():
+    with pytest.raises(FormatError, match="cannot write"):
+        render_anyburl([replace(UNCLE, body=())])
+
+
+def test_confidences_are_normalised_by_target():
+    rules, _ = parsed(LINE + LINE.replace("60\t0.5", "30\t0.25"))
+    assert [rule.normalized_confidence for rule in rules] == [1.0, 0.5]
+
+
+def test_amie_is_read_among_its_messages():
+    rules, skipped = parse_amie(AMIE, Path("rules.tsv"))
+    assert skipped == 2
+    plain = replace(UNCLE, distinct_ends=False)
+    assert list(rules[:2]) == [
+        plain,
+        replace(plain, confidence=0.25, normalized_confidence=0.5, support=30),
+    ]
+    assert (rules[2].target, rules[2].body) == ("http://ex.org/grandfather", ("~<has son>", "~<has son>"))
+
+
+def test_a_damaged_line_of_amie_is_told():
+    with pytest.raises(FormatError, match=r"rules.tsv:1: expected rule, head coverage"):
+        parse_amie("?a  father  ?b   => ?a  uncle  ?b\t0.1", Path("rules.tsv"))
+    with pytest.raises(FormatError, match=r"rules.tsv:1"):
+        parse_amie("?a  father   => ?a  uncle  ?b\t0.1\t0.5\t0.6\t60\t120", Path("rules.tsv"))
+
+
+@given(st.lists(st.sampled_from(["r", "~r", "s", "~s"]), max_size=30), st.randoms())
+def test_a_chain_is_found_again_from_its_atoms_in_any_order(body, random):
+    rule = Rule("r", tuple(body), 1.0)
+    atoms = body_atoms(rule)
+    random.shuffle(atoms)
+    assert find_chain(Atom("r", "X", "Y"), atoms) == (rule.body if body else None)

@@ -1,0 +1,93 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neurallp import FormatError, Rule, RuleSet
+from neurallp.io.rules.table import COLUMNS, format_rules, read_rules, write_rules
+
+UNCLE = Rule("uncle", ("father", "brother"), 0.5, 1.0, distinct_ends=True, support=3, num_predictions=4)
+BACK = Rule("~uncle", ("~brother", "~father"), 0.25, 0.5)
+
+names = st.text(min_size=1)
+counts = st.none() | st.integers(0, 10**12)
+rules = st.builds(
+    Rule,
+    target=names,
+    body=st.lists(names, max_size=4).map(tuple),
+    confidence=st.floats(0, 10),
+    normalized_confidence=st.floats(0, 1),
+    distinct_ends=st.booleans(),
+    apart=st.sampled_from([(), ((0, 1),)]),
+    support=counts,
+    num_predictions=counts,
+).filter(lambda rule: rule.body or not rule.apart)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "rules.tsv"
+
+
+def message_of(path):
+    with pytest.raises(FormatError) as caught:
+        read_rules(path)
+    return str(caught.value)
+
+
+@given(st.lists(rules, max_size=5).map(RuleSet))
+def test_what_was_written_is_read_back_whatever_the_names(tmp_path_factory, written):
+    path = tmp_path_factory.getbasetemp() / "rules.tsv"
+    write_rules(path, written)
+    assert read_rules(path) == written
+
+
+@pytest.mark.parametrize(
+    "name", ["a\tb", "a\nb", "a\r\nb", "a\u2028b", "a\x85b", 'a"b', "a\\b", " a ", "日本 😀"]
+)
+def test_a_name_may_hold_what_separates_fields_and_lines_elsewhere(path, name):
+    write_rules(path, [Rule(name, (name, "~" + name), 0.5), UNCLE])
+    assert list(read_rules(path)) == [Rule(name, (name, "~" + name), 0.5), UNCLE]
+
+
+def test_every_rule_is_one_line_and_every_field_of_it_is_json(path):
+    write_rules(path, [UNCLE, BACK])
+    header, *lines = path.read_text().splitlines()
+    assert header.split("\t") == [*COLUMNS, "rule"]
+    assert [json.loads(field) for field in lines[0].split("\t")] == [
+        *[0.5, 1.0, 3, 4, True, [], None, "chain", "uncle", ["father", "brother"], None],
+        "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y",
+    ]
+    assert len(lines) == 2
+
+
+def test_a_spreadsheet_may_have_changed_the_line_ends(path):
+    path.write_text(format_rules([UNCLE, BACK]), newline="\r\n")
+    assert list(read_rules(path)) == [UNCLE, BACK]
+
+
+def test_a_table_without_rules_is_an_empty_set(path):
+    write_rules(path, [])
+    assert read_rules(path) == RuleSet([])
+
+
+@pytest.mark.parametrize("content", ["", "\n", "a\tb\n", "target <= body\n"])
+def test_a_file_with_other_columns_is_refused_with_those_expected(path, content):
+    path.write_text(content)
+    assert message_of(path).startswith(f"{path}:1: expected the columns confidence, normalized_confidence,")
+
+
+def test_all_faults_are_told_at_once_each_with_its_line(path):
+    good = format_rules([UNCLE]).split("\n")[1]
+    bad = ["0.5", good.replace("0.5", "much"), good.replace('["father", "brother"]', '"father"')]
+    path.write_text(format_rules([BACK]) + "\n".join(bad) + "\n")
+    faults = message_of(path).split("\n")
+    assert [fault.removeprefix(f"{path}:").split(" ")[0] for fault in faults] == ["3:", "4:", "5:"]
+    assert "expected 12 tab-separated fields, got 1" in faults[0]
+    assert "the body must be a list of names" in faults[2]
+
+
+def test_a_file_that_is_not_utf_8_is_refused(path):
+    path.write_bytes(format_rules([UNCLE]).encode().replace(b"father", b"f\xe4ther"))
+    assert "is not UTF-8" in message_of(path)

@@ -1,0 +1,68 @@
+import math
+from functools import partial
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import finite_differences
+
+from neurallp.neural.objective import log_score, share
+
+positive = st.floats(1e-6, 10)
+pairs = st.lists(st.tuples(positive, st.floats(0, 10)), min_size=1, max_size=6)
+few = settings(max_examples=30, deadline=None)
+
+
+def tensor(values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+@few
+@given(answers=st.lists(positive, min_size=1, max_size=6))
+def test_log_score_is_the_mean_of_minus_the_logarithm(answers):
+    expected = -sum(map(math.log, answers)) / len(answers)
+    assert log_score(tensor(answers))[0].item() == pytest.approx(expected)
+
+
+@few
+@given(pairs=pairs)
+def test_share_is_the_mean_of_minus_the_logarithm_of_the_answer_s_part_of_the_whole(pairs):
+    answers, rivals = zip(*pairs, strict=True)
+    expected = -sum(math.log(answer / (answer + rival)) for answer, rival in pairs) / len(pairs)
+    assert share(tensor(answers), tensor(rivals))[0].item() == pytest.approx(expected, abs=1e-12)
+
+
+@few
+@given(pairs=st.lists(st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)), min_size=1, max_size=6))
+def test_gradients_are_the_slopes_of_the_loss(pairs):
+    answers, rivals = (tensor(each) for each in zip(*pairs, strict=True))
+    for objective, scores in ((log_score, [answers]), (share, [answers, rivals])):
+        _, *gradients = objective(*scores)
+        for each, gradient in zip(scores, gradients, strict=True):
+            slopes = finite_differences(partial(loss_of, objective, scores), each)
+            torch.testing.assert_close(gradient, slopes, rtol=1e-5, atol=1e-8)
+
+
+def loss_of(objective, scores):
+    return objective(*scores)[0]
+
+
+def test_an_unreachable_answer_costs_but_does_not_teach_the_log_score():
+    loss, to_answers = log_score(tensor([0.0, 0.5]))
+    assert loss.item() == pytest.approx(-(math.log(1e-20) + math.log(0.5)) / 2)
+    assert to_answers.tolist() == [0, -1]
+
+
+@pytest.mark.parametrize("rivals", [0.0, 0.3])
+def test_an_unreachable_answer_is_left_out_of_the_share(rivals):
+    loss, to_answers, to_rivals = share(tensor([0.0, 0.5]), tensor([rivals, 0.5]))
+    assert loss.item() == pytest.approx(math.log(2))
+    assert to_answers.tolist() == pytest.approx([0, -1])
+    assert to_rivals.tolist() == pytest.approx([0, 1])
+
+
+def test_a_batch_without_a_reachable_answer_has_no_share_to_learn_from():
+    loss, to_answers, to_rivals = share(tensor([0.0, 0.0]), tensor([0.0, 0.3]))
+    assert loss.item() == 0
+    assert to_answers.tolist() == to_rivals.tolist() == [0, 0]

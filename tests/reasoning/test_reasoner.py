@@ -1,0 +1,575 @@
+import json
+import warnings
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import oracle
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import attention_of, attentions, edges, knowledge_bases, model_settings, rules_over, untrained
+
+from neurallp import (
+    ConfigError,
+    DataError,
+    KnowledgeBase,
+    Program,
+    Proof,
+    Reasoner,
+    Rule,
+    RuleProgram,
+    TrainingConfig,
+    UnknownNameError,
+    load_model,
+)
+from neurallp.errors import DataWarning
+from neurallp.graph.knowledge_base import name_parts
+from neurallp.graph.operators import Operators
+from neurallp.reasoning.paths import PathSearch
+from neurallp.reasoning.reasoner import require_relations
+from neurallp.reasoning.svg import draw_paths
+from neurallp.rules.simplify import mirror
+
+few = settings(max_examples=25, deadline=None)
+ALL = 10**6
+
+FAMILY = [("anna", "father", "bob"), ("bob", "brother", "carl"), ("anna", "uncle", "carl")]
+OTHER_FAMILY = [("zoe", "father", "yan"), ("yan", "brother", "xan")]
+
+
+def family(**settings_):
+    return untrained(KnowledgeBase.from_triples(FAMILY), **settings_)
+
+
+def reason(kb, model):
+    """Return a reasoner on the readable engine; what it notes about relations is tested by itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        return Reasoner(kb, model, engine="reference")
+
+
+def questions(kb):
+    """Return (head, relation) for every entity and operator."""
+    operators = [kb.relations.operator_name(k) for k in range(kb.relations.num_operators)]
+    return [(head, relation) for head in kb.entities for relation in operators]
+
+
+def oracle_parts(kb, model, source, query, answer):
+    """Return {(body, path): amount} behind one answer, every chain enumerated."""
+    parts = {}
+    for operator, memory in attention_of(model, query):
+        norms = [1.0] * (len(operator) + 1)
+        if model.config.normalize:
+            norms = oracle.memory_norms(edges(kb), operator, memory, source)
+        for steps, body, confidence in oracle.enumerate_rules(operator, memory):
+            amount = confidence / np.prod([norms[step] for step in steps])
+            for path in oracle.enumerate_paths(edges(kb), source, body):
+                if path[-1] == answer and amount > 0:
+                    parts[body, path] = parts.get((body, path), 0) + amount
+    return parts
+
+
+# Proofs
+
+
+@few
+@given(kb=knowledge_bases(), settings_=model_settings)
+def test_the_parts_of_a_proof_add_up_to_the_engine_s_score(kb, settings_):
+    model = untrained(kb, **settings_)
+    reasoner = reason(kb, model)
+    head, relation = kb.entities[0], "r0"
+    scores = reasoner.scores(np.array([0]), np.array([0])).dense()[0]
+    for tail, score in zip(kb.entities, scores, strict=True):
+        proof = reasoner.explain(head, relation, tail, k=ALL)
+        assert proof.answer.score == max(score, 0)
+        assert sum(part.amount for part in proof.parts) == pytest.approx(max(score, 0), rel=1e-6)
+        assert proof.remainder == pytest.approx(0, abs=1e-9)
+
+
+def test_parts_add_up_exactly_whatever_the_weights_are_in():
+    kb = KnowledgeBase.from_triples(FAMILY)
+    reasoner = reason(kb, family(num_steps=3, num_ranks=2).float())
+    for answer in reasoner.ask(head="anna", relation="uncle"):
+        proof = reasoner.explain("anna", "uncle", answer.entity, ALL)
+        assert sum(part.amount for part in proof.parts) == pytest.approx(answer.score, rel=1e-12)
+
+
+@few
+@given(kb=knowledge_bases(most_facts=5), settings_=model_settings, data=st.data())
+def test_a_proof_holds_every_rule_and_path_with_what_it_adds(kb, settings_, data):
+    model = untrained(kb, **settings_ | {"exclude_source": False})
+    source, answer = (data.draw(st.integers(0, len(kb.entities) - 1)) for _ in range(2))
+    relation = data.draw(st.sampled_from(["r0", "~r1"]))
+    proof = reason(kb, model).explain(kb.entities[source], relation, kb.entities[answer], k=ALL)
+    found = {
+        (
+            tuple(map(kb.relations.operator_id, part.rule.body)),
+            tuple(map(kb.entities.id, part.path)),
+        ): part.amount
+        for part in proof.parts
+    }
+    assert len(found) == len(proof.parts)
+    query = kb.relations.operator_id(relation)
+    assert found == pytest.approx(oracle_parts(kb, model, source, query, answer), rel=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kb=knowledge_bases(),
+    attention=attentions(most_steps=3, num_operators=4),
+    answer=st.sampled_from([0, -1]),
+)
+def test_paths_are_all_found_and_the_largest_first(kb, attention, answer):
+    answer %= len(kb.entities)
+    found = list(PathSearch(Operators.of(kb), *attention).paths(0, answer))
+    amounts = np.array([amount for _, _, amount in found])
+    assert (amounts > 0).all()
+    assert (np.diff(amounts) <= 1e-15).all()
+    scores = [oracle.score(edges(kb), *rank, source=0) for rank in zip(*attention, strict=True)]
+    assert amounts.sum() == pytest.approx(sum(score.get(answer, 0) for score in scores))
+
+
+@few
+@given(kb=knowledge_bases(), settings_=model_settings)
+def test_parts_come_largest_first_and_every_link_is_a_fact(kb, settings_):
+    facts = {(kb.entities[h], kb.relations[r], kb.entities[t]) for h, r, t in kb.facts}
+    reasoner = reason(kb, untrained(kb, **settings_))
+    for answer in reasoner.ask(head=kb.entities[0], relation="~r0"):
+        parts = reasoner.explain(answer.source, answer.query, answer.entity, k=ALL).parts
+        amounts = np.array([part.amount for part in parts])
+        assert (np.diff(amounts) <= 1e-15).all()
+        for part in parts:
+            assert (part.path[0], part.path[-1]) == (answer.source, answer.entity)
+            assert len(part.path) == len(part.rule.body) + 1
+            for operator, here, there in zip(part.rule.body, part.path, part.path[1:], strict=False):
+                link = (there, operator[1:], here) if operator[0] == "~" else (here, operator, there)
+                assert link in facts
+
+
+@few
+@given(kb=knowledge_bases(), settings_=model_settings, k=st.integers(0, 6))
+def test_fewer_parts_are_the_largest_and_the_remainder_tells_what_is_missing(kb, settings_, k):
+    reasoner = reason(kb, untrained(kb, **settings_))
+    for answer in reasoner.ask(head=kb.entities[0], relation="r0", k=2):
+        proof = reasoner.explain(answer.source, answer.query, answer.entity, k=k)
+        everything = reasoner.explain(answer.source, answer.query, answer.entity, k=ALL)
+        assert proof.parts == everything.parts[:k]
+        missing = sum(part.amount for part in everything.parts[k:])
+        assert proof.remainder == pytest.approx(missing, abs=1e-9)
+
+
+def test_an_unreachable_answer_has_no_proof():
+    kb = KnowledgeBase.from_triples([*FAMILY, ("zoe", "father", "yan")])
+    proof = reason(kb, family()).explain("anna", "uncle", "zoe")
+    assert (proof.answer.score, proof.parts) == (0, ())
+    assert proof.answer.rank == 3.5  # behind bob and carl, level with yan
+    assert str(proof) == "uncle(anna, zoe) has no proof."
+
+
+# Answers
+
+
+@few
+@given(kb=knowledge_bases(), settings_=model_settings)
+def test_asking_and_explaining_agree(kb, settings_):
+    reasoner = reason(kb, untrained(kb, **settings_))
+    for head, relation in questions(kb)[1::4]:
+        for answer in reasoner.ask(head=head, relation=relation):
+            assert reasoner.explain(answer.source, answer.query, answer.entity).answer == answer
+
+
+@few
+@given(kb=knowledge_bases(), settings_=model_settings)
+def test_answers_are_all_that_score_above_0_best_first_and_ranked_realistically(kb, settings_):
+    reasoner = reason(kb, untrained(kb, **settings_))
+    for head, relation in questions(kb)[:4]:
+        answers = reasoner.ask(head=head, relation=relation, k=ALL)
+        question = np.array([kb.entities.id(head)]), np.array([kb.relations.operator_id(relation)])
+        scores = reasoner.scores(*question).dense()[0]
+        assert {kb.entities.id(answer.entity): answer.score for answer in answers} == {
+            entity: score for entity, score in enumerate(scores) if score > 0
+        }
+        assert [answer.score for answer in answers] == sorted(scores[scores > 0], reverse=True)
+        for answer in answers:
+            ties = (scores == answer.score).sum()
+            assert answer.rank == (scores > answer.score).sum() + (ties + 1) / 2
+            assert answer.num_candidates == np.isfinite(scores).sum()
+        assert reasoner.ask(head=head, relation=relation, k=2) == answers[:2]
+
+
+def test_tied_answers_share_the_mean_of_their_places():
+    kb = KnowledgeBase.from_triples([*OTHER_FAMILY, ("yan", "brother", "will")])
+    answers = reason(kb, family()).ask(head="zoe", relation="uncle")
+    assert {a.entity: a.rank for a in answers} in (
+        {"xan": 1.5, "will": 1.5, "yan": 3},
+        {"xan": 2.5, "will": 2.5, "yan": 1},
+    )
+
+
+@few
+@given(kb=knowledge_bases(), settings_=model_settings)
+def test_asking_for_the_head_is_asking_the_inverse_from_the_tail(kb, settings_):
+    reasoner = reason(kb, untrained(kb, **settings_))
+    for entity in kb.entities:
+        assert reasoner.ask(tail=entity, relation="r1") == reasoner.ask(head=entity, relation="~r1")
+        assert reasoner.ask(tail=entity, relation="~r1") == reasoner.ask(head=entity, relation="r1")
+
+
+@few
+@given(kb=knowledge_bases(), settings_=model_settings)
+def test_the_source_answers_itself_only_where_the_relation_has_a_reflexive_fact(kb, settings_):
+    reasoner = reason(kb, untrained(kb, **settings_ | {"exclude_source": True}))
+    reflexive = {kb.relations[r] for h, r, t in kb.facts if h == t}
+    for head, relation in questions(kb):
+        if relation.removeprefix("~") not in reflexive:
+            assert head not in [a.entity for a in reasoner.ask(head=head, relation=relation, k=ALL)]
+            assert reasoner.explain(head, relation, head).parts == ()
+
+
+@few
+@given(kb=knowledge_bases(), settings_=model_settings)
+def test_an_answer_says_whether_it_is_a_fact(kb, settings_):
+    reasoner = reason(kb, untrained(kb, **settings_))
+    facts = {(kb.entities[h], kb.relations[r], kb.entities[t]) for h, r, t in kb.facts}
+    for head in kb.entities:
+        for answer in reasoner.ask(head=head, relation="r0", k=ALL):
+            assert answer.is_known == ((head, "r0", answer.entity) in facts)
+        for answer in reasoner.ask(tail=head, relation="r0", k=ALL):
+            assert answer.is_known == ((answer.entity, "r0", head) in facts)
+
+
+@few
+@given(kb=knowledge_bases(), settings_=model_settings, order=st.randoms(use_true_random=False))
+def test_renaming_entities_changes_nothing_but_the_names(kb, settings_, order):
+    names = list(kb.entities)
+    order.shuffle(names)
+    new = dict(zip(kb.entities, names, strict=True))
+    facts = [(kb.entities[h], kb.relations[r], kb.entities[t]) for h, r, t in kb.facts]
+    # Told in another order, the facts also give every entity another id.
+    last_first = sorted(facts, key=lambda fact: (fact[1], new[fact[0]], new[fact[2]]))
+    renamed = KnowledgeBase.from_triples((new[h], r, new[t]) for h, r, t in last_first)
+    one, other = (reason(each, untrained(each, **settings_)) for each in (kb, renamed))
+    for head, relation in questions(kb)[:6]:
+        before = {new[a.entity]: a.score for a in one.ask(head=head, relation=relation, k=ALL)}
+        after = {a.entity: a.score for a in other.ask(head=new[head], relation=relation, k=ALL)}
+        assert after == pytest.approx(before)
+
+
+# Sentences
+
+
+def test_an_answer_reads_as_a_sentence():
+    reasoner = reason(KnowledgeBase.from_triples(OTHER_FAMILY), family())
+    proof = reasoner.explain("zoe", "uncle", "xan")
+    assert str(proof.answer) == "uncle(zoe, xan)"
+    assert str(proof) == "uncle(zoe, xan) because father(zoe, yan) and brother(yan, xan)"
+
+
+def test_an_answer_asked_from_the_tail_reads_the_same_way_round():
+    reasoner = reason(KnowledgeBase.from_triples(OTHER_FAMILY), family())
+    (answer,) = [a for a in reasoner.ask(tail="xan", relation="uncle") if a.entity == "zoe"]
+    assert str(answer) == "uncle(zoe, xan)"
+    proof = reasoner.explain(answer.source, answer.query, answer.entity)
+    assert str(proof) == "uncle(zoe, xan) because brother(yan, xan) and father(zoe, yan)"
+
+
+def test_an_answer_with_many_reasons_gives_one_a_line():
+    kb = KnowledgeBase.from_triples([*OTHER_FAMILY, ("zoe", "father", "will"), ("will", "brother", "xan")])
+    first, *others = str(reason(kb, family()).explain("zoe", "uncle", "xan")).splitlines()
+    reasons = [first.removeprefix("uncle(zoe, xan) because ")]
+    reasons += [line.removeprefix("  and because ") for line in others]
+    assert sorted(reasons) == [f"father(zoe, {name}) and brother({name}, xan)" for name in ("will", "yan")]
+
+
+def test_being_the_same_is_a_reason_where_a_relation_is_reflexive():
+    kb = KnowledgeBase.from_triples([("a", "same", "a"), ("a", "same", "b")])
+    reasons = {str(part) for part in reason(kb, untrained(kb)).explain("b", "same", "b", k=ALL).parts}
+    assert "b = b" in reasons
+
+
+def test_a_proof_is_one_json_object():
+    reasoner = reason(KnowledgeBase.from_triples(OTHER_FAMILY), family())
+    proof = reasoner.explain("zoe", "uncle", "xan")
+    found = json.loads(json.dumps(proof.as_dict()))
+    assert found["entity"] == "xan"
+    assert found["score"] == pytest.approx(found["parts"][0]["amount"])
+    assert found["parts"][0]["path"] == ["zoe", "yan", "xan"]
+    assert found["parts"][0]["because"] == "father(zoe, yan) and brother(yan, xan)"
+    assert found["parts"][0]["rule"] == "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y"
+    assert found["remainder"] == pytest.approx(0, abs=1e-9)
+    assert Proof(proof.answer, ()).as_dict()["remainder"] == proof.answer.score
+
+
+# Other knowledge bases
+
+
+def test_a_model_answers_about_people_it_has_never_met():
+    answers = reason(KnowledgeBase.from_triples(OTHER_FAMILY), family()).ask(head="zoe", relation="uncle")
+    assert {answer.entity for answer in answers} == {"yan", "xan"}
+
+
+def test_scores_depend_on_the_facts_and_not_on_the_numbers_of_the_relations():
+    model = family(num_steps=3)
+    one = KnowledgeBase.from_triples(FAMILY)
+    other = KnowledgeBase.from_triples(reversed(FAMILY))
+    assert one.relations != other.relations
+    for head, relation in questions(one):
+        before, after = (reason(kb, model).ask(head=head, relation=relation) for kb in (one, other))
+        assert {a.entity: a.score for a in after} == pytest.approx({a.entity: a.score for a in before})
+
+
+def test_relations_the_model_does_not_know_are_ignored():
+    model = family(num_steps=3)
+    plain = KnowledgeBase.from_triples(OTHER_FAMILY)
+    surplus = KnowledgeBase.from_triples([*OTHER_FAMILY, ("zoe", "likes", "will"), ("will", "likes", "xan")])
+    assert require_relations(surplus, model) == ["likes"]
+    before, after = (reason(kb, model).ask(head="zoe", relation="uncle") for kb in (plain, surplus))
+    assert [replace(a, num_candidates=0) for a in after] == [replace(a, num_candidates=0) for a in before]
+
+
+def test_a_knowledge_base_that_shares_no_relation_is_refused():
+    strangers = KnowledgeBase.from_triples([("a", "likes", "b")])
+    for refuse in (reason, lambda kb, model: Program(model, TrainingConfig()).reasoner(kb)):
+        with pytest.raises(DataError, match=r"share no relation\. The model knows 'father', 'brother'"):
+            refuse(strangers, family())
+
+
+# Mistakes
+
+
+def test_an_unknown_name_comes_with_a_suggestion():
+    reasoner = reason(KnowledgeBase.from_triples(FAMILY), family())
+    with pytest.raises(UnknownNameError, match=r"Unknown entity 'ana'\. Did you mean 'anna'\?"):
+        reasoner.ask(head="ana", relation="uncle")
+    with pytest.raises(UnknownNameError, match=r"Unknown entity 'karl'\. Did you mean 'carl'\?"):
+        reasoner.explain("anna", "uncle", "karl")
+    with pytest.raises(UnknownNameError, match=r"Unknown relation 'uncel'\. Did you mean 'uncle'\?"):
+        reasoner.ask(tail="carl", relation="uncel")
+
+
+@pytest.mark.parametrize("ends", [{}, {"head": "anna", "tail": "carl"}])
+def test_a_question_has_exactly_one_end(ends):
+    with pytest.raises(ConfigError, match="Give the head or the tail"):
+        reason(KnowledgeBase.from_triples(FAMILY), family()).ask(relation="uncle", **ends)
+
+
+# Given rules
+
+UNCLES = [
+    Rule("uncle", ("father", "brother"), 0.9, distinct_ends=True),
+    Rule("uncle", ("mother", "brother"), 0.5, distinct_ends=True),
+]
+BIG_FAMILY = [
+    ("zoe", "father", "yan"),
+    ("yan", "brother", "xan"),
+    ("zoe", "mother", "uma"),
+    ("uma", "brother", "xan"),
+    ("uma", "brother", "will"),
+]
+
+
+@st.composite
+def rule_sets(draw):
+    """Draw rules over r0 and r1, some of which want different entities at some places and some do not."""
+    return draw(st.lists(rules_over("r0", "r1"), min_size=1, max_size=5))
+
+
+def rule_scores(kb, rules, source, query):
+    """Return {entity: score}, every ground path of every rule counted."""
+    own = [rule for rule in rules if rule.target == query]
+    turned = [mirror(rule) for rule in rules if mirror(rule).target == query]
+    scores = {}
+    for rule in own or turned:
+        body = tuple(map(kb.relations.operator_id, rule.body))
+        for path in oracle.enumerate_paths(edges(kb), source, body):
+            if oracle.is_apart(path, rule):
+                scores[path[-1]] = scores.get(path[-1], 0) + rule.confidence
+    return scores
+
+
+@pytest.mark.parametrize("engine", ["reference", "frontier"])
+@few
+@given(kb=knowledge_bases(), rules=rule_sets())
+def test_given_rules_score_their_confidence_times_their_paths(engine, kb, rules):
+    reasoner = Reasoner(kb, rules, engine)
+    for head, relation in questions(kb)[::3]:
+        answers = reasoner.ask(head=head, relation=relation, k=ALL)
+        found = {kb.entities.id(answer.entity): answer.score for answer in answers}
+        assert found == pytest.approx(rule_scores(kb, rules, kb.entities.id(head), relation))
+
+
+@few
+@given(kb=knowledge_bases(), rules=rule_sets())
+def test_the_parts_of_given_rules_add_up_and_the_largest_come_first(kb, rules):
+    reasoner = reason(kb, rules)
+    for head, relation in questions(kb)[::3]:
+        for tail in kb.entities:
+            proof = reasoner.explain(head, relation, tail, k=ALL)
+            amounts = [part.amount for part in proof.parts]
+            assert sum(amounts) == pytest.approx(proof.answer.score, rel=1e-12)
+            assert amounts == sorted(amounts, reverse=True)
+
+
+@few
+@given(kb=knowledge_bases(), rules=rule_sets())
+def test_a_batch_of_questions_scores_as_each_does_alone(kb, rules):
+    reasoner = reason(kb, rules)
+    rng = np.random.default_rng(0)
+    sources, queries = rng.integers(len(kb.entities), size=20), rng.integers(4, size=20)
+    together = reasoner.scores(sources, queries).dense()
+    alone = [reasoner.scores(sources[i : i + 1], queries[i : i + 1]).dense()[0] for i in range(20)]
+    assert (together == np.array(alone)).all()
+
+
+def test_rules_written_by_hand_derive_what_has_no_facts_yet():
+    kb = KnowledgeBase.from_triples(BIG_FAMILY)
+    reasoner = Reasoner(kb, UNCLES, "reference")
+    answers = reasoner.ask(head="zoe", relation="uncle")
+    assert {answer.entity: answer.score for answer in answers} == {"xan": 1.4, "will": 0.5}
+    assert [answer.entity for answer in reasoner.ask(tail="will", relation="uncle")] == ["zoe"]
+    proof = reasoner.explain("zoe", "uncle", "xan")
+    assert str(proof).splitlines()[0] == "uncle(zoe, xan) because father(zoe, yan) and brother(yan, xan)"
+    assert proof.parts[0].rule == UNCLES[0]
+
+
+def test_given_rules_are_ranked_by_the_same_code():
+    split = name_parts({"train": [*BIG_FAMILY, ("zoe", "uncle", "will")], "test": [("zoe", "uncle", "xan")]})
+    found = RuleProgram(UNCLES).evaluate(split, engine="reference")
+    assert (found.mrr, found.num_questions) == (1.0, 2)
+    assert RuleProgram(UNCLES).evaluate_per_relation(split, engine="reference")[1].keys() == {"uncle"}
+
+
+# Why not
+
+
+def test_why_not_names_the_fact_that_is_missing():
+    kb = KnowledgeBase.from_triples([("zoe", "father", "yan"), ("uma", "brother", "will")])
+    with pytest.warns(DataWarning, match="no facts of 'mother'"):
+        reasoner = Reasoner(kb, UNCLES, "reference")
+    found = reasoner.why_not("zoe", "uncle", "will")
+    assert [gap.missing for gap in found.gaps] == ["brother(yan, will)", "mother(zoe, uma)"]
+    assert str(found) == (
+        "uncle(zoe, will) does not follow:\n"
+        "  father(zoe, yan), but brother(yan, will) is missing\n"
+        "  brother(uma, will), but mother(zoe, uma) is missing"
+    )
+    described = json.loads(json.dumps(found.as_dict()))
+    assert described["gaps"][0]["known"] == ["father(zoe, yan)"]
+    assert described["gaps"][0]["confidence"] == 0.9
+
+
+def test_why_not_is_silent_where_an_answer_follows_or_much_is_missing():
+    kb = KnowledgeBase.from_triples([*BIG_FAMILY, ("tom", "likes", "sue")])
+    reasoner = Reasoner(kb, UNCLES, "reference")
+    assert "follows already" in str(reasoner.why_not("zoe", "uncle", "xan"))
+    assert "no rule is just one fact short" in str(reasoner.why_not("tom", "uncle", "sue"))
+    assert reasoner.why_not("zoe", "uncle", "zoe").gaps == ()
+
+
+@few
+@given(kb=knowledge_bases(), rules=rule_sets())
+def test_adding_a_missing_fact_makes_the_answer_follow(kb, rules):
+    reasoner = reason(kb, rules)
+    facts = list(kb.named_facts())
+    for head, relation in questions(kb)[:6]:
+        for gap in reasoner.why_not(head, relation, kb.entities[-1], k=ALL).gaps:
+            operator, ends = gap.rule.body[gap.place], gap.path[gap.place : gap.place + 2]
+            here, there = reversed(ends) if operator[0] == "~" else ends
+            link = here, operator.removeprefix("~"), there
+            assert link not in facts
+            richer = reason(KnowledgeBase.from_triples([*facts, link]), [gap.rule])
+            assert richer.explain(head, relation, kb.entities[-1]).answer.score > 0
+
+
+def test_what_is_asked_is_not_named_as_missing_for_itself():
+    kb = KnowledgeBase.from_triples([("b", "near", "b"), ("b", "likes", "a")])
+    rules = [Rule("likes", ("likes", "near"), 1.0)]
+    assert reason(kb, rules).why_not("a", "likes", "b").gaps == ()
+
+
+def test_a_model_says_why_not_too():
+    kb = KnowledgeBase.from_triples([("zoe", "father", "yan"), ("xan", "uncle", "will")])
+    found = reason(kb, family()).why_not("zoe", "uncle", "will", k=ALL)
+    assert "father(zoe, yan), but brother(yan, will) is missing" in str(found)
+    assert not any(gap.missing == "uncle(zoe, will)" for gap in found.gaps)
+
+
+# Predictions
+
+
+@few
+@given(kb=knowledge_bases(), settings_=model_settings, k=st.integers(1, 3), known=st.booleans())
+def test_predictions_are_the_best_answers_to_every_question(kb, settings_, k, known):
+    reasoner = reason(kb, untrained(kb, **settings_))
+    found = {}
+    for batch in reasoner.predict(["r0", "~r1"], k, known=known):
+        for source, entity, score in zip(batch.sources, batch.entities, batch.scores, strict=True):
+            found.setdefault((kb.entities[source], batch.query), []).append((kb.entities[entity], score))
+    for head in kb.entities:
+        for relation in ("r0", "~r1"):
+            answers = reasoner.ask(head=head, relation=relation, k=ALL)
+            wanted = [(a.entity, a.score) for a in answers if known or not a.is_known][:k]
+            assert found.get((head, relation), []) == wanted
+
+
+def test_predictions_come_in_batches_that_cover_every_source(monkeypatch):
+    monkeypatch.setattr("neurallp.reasoning.reasoner.QUESTIONS_AT_ONCE", 2)
+    reasoner = reason(KnowledgeBase.from_triples(BIG_FAMILY), UNCLES)
+    batches = list(reasoner.predict())
+    assert sum(batch.num_questions for batch in batches) == 4 * 5
+    (batch,) = [batch for batch in batches if len(batch)]
+    heads, tails = batch.ends
+    names = reasoner.kb.entities
+    assert [(names[h], batch.relation, names[t]) for h, t in zip(heads, tails, strict=True)] == [
+        ("zoe", "uncle", "xan"),
+        ("zoe", "uncle", "will"),
+    ]
+
+
+# Drawings
+
+
+def test_a_proof_is_drawn_with_every_entity_and_relation_of_its_paths():
+    proof = reason(KnowledgeBase.from_triples(BIG_FAMILY), UNCLES).explain("zoe", "uncle", "xan")
+    drawn = ElementTree.fromstring(proof.svg())
+    texts = "".join(drawn.itertext())
+    for name in ("uncle(zoe, xan)", "zoe", "xan", "yan", "uma", "father", "mother", "brother", "0.9"):
+        assert name in texts
+    links = [each for each in drawn.iter() if each.get("class") == "link"]
+    assert len(links) == 4
+    assert all("marker-end" in link.attrib for link in links)
+
+
+def test_an_arrow_points_from_head_to_tail_whichever_way_it_is_walked():
+    kb = KnowledgeBase.from_triples([("a", "child", "b")])
+    drawn = reason(kb, [Rule("parent", ("~child",), 1.0)]).explain("b", "parent", "a").svg()
+    assert "marker-start" in drawn
+    assert "marker-end" not in drawn
+
+
+@few
+@given(name=st.text(min_size=1), relation=st.text(min_size=1))
+def test_any_name_can_be_drawn(name, relation):
+    ElementTree.fromstring(draw_paths(name, name, name, [((relation, relation), (name, name, name), "1")]))
+
+
+# After saving and loading
+
+
+def test_a_saved_model_reasons_about_new_entities_with_relations_missing_and_to_spare(tmp_path):
+    Program(family(num_steps=2).float(), TrainingConfig()).save(tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    kb = KnowledgeBase.from_triples([*OTHER_FAMILY, ("zoe", "likes", "tom")])
+    with pytest.warns(DataWarning) as notes:
+        reasoner = loaded.reasoner(kb)
+    assert [str(note.message) for note in notes] == [
+        "Left out: the model does not know 'likes'.",
+        "Nothing follows from them: the knowledge base has no facts of 'uncle'.",
+    ]
+    assert loaded.reasoner(kb) is reasoner
+    answers = loaded.ask(head="zoe", relation="uncle", kb=kb)
+    assert {answer.entity for answer in answers} == {"yan", "xan"}
+    assert "father(zoe, yan) and brother(yan, xan)" in str(loaded.explain("zoe", "uncle", "xan", kb=kb))
+    split = name_parts({"train": [*OTHER_FAMILY, ("a", "uncle", "b")], "test": [("zoe", "uncle", "xan")]})
+    assert loaded.evaluate(split).num_questions == 2

@@ -1,0 +1,434 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from feature_samples import oracle_evidence
+from samples import edges
+
+from neurallp import (
+    ConfigError,
+    DataError,
+    KnowledgeBase,
+    ModelError,
+    Reasoner,
+    Rule,
+    RuleProgram,
+    load_model,
+)
+from neurallp.datasets.family import family_knowledge_base
+from neurallp.graph.knowledge_base import name_parts, split_triples
+from neurallp.graph.vocabulary import Relations
+from neurallp.io.models.weighted import read_weighed, write_weighed
+from neurallp.pipeline.learn import rules_as_candidates, weigh_rules
+from neurallp.pipeline.program import WeighedProgram
+from neurallp.weighting.fitting import Fitted, Weighing, WeighingConfig, choose_best
+from neurallp.weighting.weighted_rules import WeighedQuery, WeighedRules, log_frequencies
+
+ALL = 10**6
+QUICK = WeighingConfig(max_length=2, num_candidates=30, num_pairs=40, least_steps=40, max_questions=300)
+
+
+@pytest.fixture(scope="module")
+def program(split):
+    return weigh_rules(split, QUICK)
+
+
+def arrays_of(weighed):
+    """Return all that weighed rules hold, to be compared bit for bit."""
+    return weighed.reflexive.tobytes(), {
+        query: (each.bodies, each.clues, each.weights.tobytes(), each.confidences.tobytes(), each.prior)
+        for query, each in weighed.queries.items()
+        if len(each) or each.prior
+    }
+
+
+# Scores and proofs
+
+FACTS = [
+    ("anna", "father", "bob"),
+    ("anna", "father", "dan"),
+    ("bob", "brother", "carl"),
+    ("dan", "brother", "carl"),
+    ("bob", "brother", "emil"),
+    ("zoe", "uncle", "carl"),
+    ("anna", "friend", "carl"),
+    ("emil", "friend", "emil"),
+]
+
+
+@pytest.fixture
+def kb():
+    return KnowledgeBase.from_triples(FACTS)
+
+
+@pytest.fixture
+def weighed(kb):
+    """Rules for uncle, one of them against, and for friend, which is reflexive."""
+    k = kb.relations.operator_id
+    uncle = WeighedQuery(
+        ((k("father"), k("brother")), (k("friend"),), (k("father"), k("~father"))),
+        np.array([[0.5, 1.0, 0.25], [-0.3, -0.4, 0.1], [3.0, 0.0, 0.0]]),
+        np.array([0.5, 0.25, 0.0]),
+        prior=0.7,
+    )
+    friend = WeighedQuery(((k("brother"), k("~brother")),), np.array([[1.0, 0.0, 0.0]]), np.ones(1))
+    return WeighedRules(kb.relations, kb.reflexive_relations, {k("uncle"): uncle, k("friend"): friend})
+
+
+def test_a_score_is_the_sum_of_weights_times_evidence_and_the_prior(kb, weighed):
+    query = kb.relations.id("uncle")
+    sources = np.arange(len(kb.entities))
+    found = Reasoner(kb, weighed).scores(sources, np.full(len(sources), query)).dense()
+    each = weighed.queries[query]
+    priors = each.prior * log_frequencies(kb.facts, query, len(kb.relations), len(kb.entities))
+    for source in sources.tolist():
+        expected = priors.copy()
+        for (rule, entity), pair in oracle_evidence(edges(kb), source, each.bodies).items():
+            expected[entity] += each.weights[rule] @ [1, *pair]
+        expected[source] = -np.inf
+        np.testing.assert_allclose(found[source], expected, rtol=1e-6)
+
+
+def test_many_questions_of_many_queries_score_as_each_by_itself(split, program):
+    reasoner = program.reasoner()
+    rng = np.random.default_rng(0)
+    sources = rng.integers(0, len(split.entities), 300)
+    queries = rng.integers(0, split.relations.num_operators, 300)
+    together = reasoner.scores(sources, queries).dense()
+    for i in range(0, 300, 7):
+        alone = reasoner.scores(sources[i : i + 1], queries[i : i + 1]).dense()
+        np.testing.assert_array_equal(together[i], alone[0])
+
+
+def test_the_parts_of_a_proof_add_up_best_first(split, program):
+    reasoner = program.reasoner()
+    for source, relation in [(0, 0), (3, 1), (20, 5), (33, 8)]:
+        head, name = split.entities[source], split.relations.operator_name(relation)
+        for tail in split.entities[:25]:
+            proof = reasoner.explain(head, name, tail, k=ALL)
+            assert proof.remainder == pytest.approx(0, abs=1e-9)
+            amounts = [abs(part.amount) for part in proof.parts]
+            assert amounts == sorted(amounts, reverse=True)
+
+
+def test_a_proof_tells_each_path_and_what_speaks_against(kb, weighed):
+    proof = Reasoner(kb, weighed).explain("anna", "uncle", "carl", k=ALL)
+    assert str(proof).splitlines() == [
+        "uncle(anna, carl) because father(anna, dan) and brother(dan, carl)",
+        "  and although friend(anna, carl)",
+        "  and because father(anna, bob) and brother(bob, carl)",
+        "  and because uncle(zoe, carl)",
+    ]
+    # Of dan's brothers all are carl, of bob's one half.
+    by_path = {part.path: part.amount for part in proof.parts}
+    assert by_path["anna", "dan", "carl"] == pytest.approx(2 * by_path["anna", "bob", "carl"])
+    assert by_path["zoe", "carl"] == pytest.approx(0.7 * np.log(2))
+
+
+def test_a_source_that_is_no_candidate_has_no_parts(kb, weighed):
+    reasoner = Reasoner(kb, weighed)
+    proof = reasoner.explain("anna", "uncle", "anna", k=ALL)
+    assert (proof.answer.score, proof.parts) == (0, ())
+    assert "anna" not in [answer.entity for answer in reasoner.ask(head="anna", relation="uncle")]
+    assert [answer.entity for answer in reasoner.ask(head="bob", relation="friend")] == ["bob", "dan"]
+    assert reasoner.explain("bob", "friend", "bob", k=ALL).parts
+
+
+def test_the_prior_is_a_rule_of_its_own_kind(kb, weighed):
+    rules = WeighedProgram(weighed, QUICK, kb).rules("uncle")
+    [prior] = [rule for rule in rules if rule.kind == "prior"]
+    assert str(prior) == "uncle(X, Y) <= uncle(A, Y)"
+    assert (prior.weight, prior.support, prior.num_predictions) == (0.7, None, None)
+    assert [rule.weight for rule in rules] == pytest.approx([3.0, 1.75, 0.7, -0.6])
+    assert [rule.kind for rule in rules] == ["chain", "chain", "prior", "chain"]
+
+
+def test_only_what_rules_speak_for_is_predicted(weighed):
+    kb = KnowledgeBase.from_triples([*FACTS, ("bob", "friend", "carl")])
+    uncle = kb.relations.id("uncle")
+    frequent = replace(weighed, queries={uncle: replace(weighed.queries[uncle], prior=3.0)})
+    reasoner = Reasoner(kb, frequent)
+    for head in ("bob", "dan"):  # what speaks for these is the prior; a rule speaks against the first
+        assert [answer.entity for answer in reasoner.ask(head=head, relation="uncle")] == ["carl"]
+    (found,) = reasoner.predict(["uncle"])
+    named = {(kb.entities[s], kb.entities[e]) for s, e in zip(found.sources, found.entities, strict=True)}
+    assert named == {("anna", "carl"), ("anna", "emil")}
+    assert sum(map(len, reasoner.predict(["brother"]))) == 0  # no rules at all
+
+
+def test_predictions_are_answers_with_their_scores(split, program):
+    reasoner = program.reasoner()
+    for query in ("uncle", "~mother"):
+        (found,) = reasoner.predict([query], k=5)
+        operator = split.relations.operator_id(query)
+        scores = reasoner.scores(found.sources, np.full(len(found), operator))
+        np.testing.assert_array_equal(scores.at(np.arange(len(found)), found.entities), found.scores)
+        priors = program.weighed.queries[operator].prior * log_frequencies(
+            split.known.facts, operator, len(split.relations), len(split.entities)
+        )
+        every = reasoner.scores(
+            np.arange(len(split.entities)), np.full(len(split.entities), operator)
+        ).dense()
+        known = reasoner.kb.facts[reasoner.kb.facts[:, 1] == split.relations.id(query.removeprefix("~"))]
+        every[(known[:, 0], known[:, 2]) if query == "uncle" else (known[:, 2], known[:, 0])] = -np.inf
+        spoken_for = (every > 0) & (every > priors + 1e-12)
+        assert (
+            np.bincount(found.sources, minlength=len(every)).tolist()
+            == np.minimum(spoken_for.sum(1), 5).tolist()
+        )
+
+
+def test_a_query_without_rules_has_no_answers(kb, weighed):
+    assert Reasoner(kb, weighed).ask(head="anna", relation="brother") == []
+    assert Reasoner(kb, weighed).explain("anna", "brother", "bob").parts == ()
+
+
+def test_what_only_a_prior_speaks_for_does_not_follow(kb, weighed):
+    reasoner = Reasoner(kb, weighed)
+    only_prior, spoken_for = (
+        reasoner.why_not("emil", "uncle", "carl"),
+        reasoner.why_not("zoe", "uncle", "carl"),
+    )
+    assert only_prior.answer.score > 0
+    assert not only_prior.follows
+    assert "does not follow" in str(only_prior)
+    assert not spoken_for.follows
+    assert reasoner.why_not("anna", "uncle", "emil").follows
+
+
+def test_a_fact_does_not_prove_itself_by_its_prior(weighed):
+    kb = KnowledgeBase.from_triples([*FACTS, ("emil", "uncle", "carl")])
+    for source in ("zoe", "emil"):
+        [part] = Reasoner(kb, weighed).explain(source, "uncle", "carl").parts
+        assert part.path[0] != source
+
+
+def test_evidence_against_is_never_what_is_missing(kb, weighed):
+    missing = Reasoner(kb, weighed).why_not("zoe", "uncle", "emil", k=ALL)
+    assert missing.gaps
+    assert all(gap.rule.weight > 0 for gap in missing.gaps)
+
+
+def test_given_rules_of_negative_weight_conclude_nothing(kb):
+    rule = Rule("uncle", ("friend",), 0.5, weight=-1.0)
+    assert RuleProgram([rule]).ask(head="anna", relation="uncle", kb=kb) == []
+    assert RuleProgram([replace(rule, weight=1.0)]).ask(head="anna", relation="uncle", kb=kb)
+
+
+# Learning
+
+
+def test_weights_make_better_answers_of_the_same_rules(split, program):
+    rules = program.rules(limit=ALL, min_confidence=0)
+    bare = RuleProgram(Rule(rule.target, rule.body, 1.0) for rule in rules if rule.kind == "chain")
+    assert program.evaluate(split).mrr > bare.evaluate(split).mrr + 0.05
+    assert program.evaluate(split).mrr > 0.8
+
+
+@pytest.mark.parametrize("num_threads", [1, 3])
+def test_a_seed_gives_the_same_weights_to_the_last_bit_on_any_number_of_threads(split, program, num_threads):
+    again = Weighing(split, QUICK, num_threads=num_threads).run()
+    assert arrays_of(again) == arrays_of(program.weighed)
+
+
+def test_another_seed_gives_other_weights(split, program):
+    other = weigh_rules(split, replace(QUICK, seed=1))
+    assert arrays_of(other.weighed) != arrays_of(program.weighed)
+
+
+def test_no_more_rules_are_kept_than_wanted(split, program):
+    fewer = weigh_rules(split, replace(QUICK, max_rules=4)).weighed
+    for query, each in fewer.queries.items():
+        whole = program.weighed.queries[query].bodies
+        assert len(each.bodies) == min(4, len(whole))
+        assert set(each.bodies) <= set(whole)
+
+
+def test_given_bodies_are_weighed_but_a_fact_does_not_imply_itself(split):
+    k = split.relations.operator_id
+    given = {k("uncle"): [(k("uncle"),), (), (k("father"), k("brother")), (k("father"), k("brother"))]}
+    weighed = weigh_rules(split, replace(QUICK, num_candidates=0), given).weighed
+    assert weighed.queries[k("uncle")].bodies == ((k("father"), k("brother")),)
+    assert weighed.queries[k("uncle")].totals[0] > 0
+    assert len(weighed) == 1
+
+
+def test_given_bodies_may_be_longer_than_those_found(split):
+    k = split.relations.operator_id
+    long = (k("father"), k("father"), k("~father"), k("~father"))
+    weighed = weigh_rules(split, QUICK, {k("uncle"): [long]}).weighed
+    assert long in weighed.queries[k("uncle")].bodies
+
+
+def test_all_known_answers_of_a_question_are_right():
+    """Two uncles each: saying the one not asked for is no mistake."""
+    facts = [
+        fact
+        for i in range(4)
+        for j in range(2)
+        for fact in (
+            (f"a{i}", "uncle", f"c{i}{j}"),
+            (f"b{i}", "brother", f"c{i}{j}"),
+            (f"a{i}", "son", f"b{i}"),
+        )
+    ]
+    split = name_parts({"train": facts})
+    k = split.relations.operator_id
+    rule = (k("son"), k("brother"))
+    weighed = weigh_rules(split, replace(QUICK, num_candidates=0), {k("uncle"): [rule]}).weighed
+    assert weighed.queries[k("uncle")].confidences.tolist() == [1.0]
+
+
+def test_without_a_prior_none_is_learned(split):
+    weighed = weigh_rules(split, replace(QUICK, kinds=("chain",), num_candidates=5)).weighed
+    assert {each.prior for each in weighed.queries.values()} == {0.0}
+
+
+def test_every_query_with_facts_is_told_when_done(split):
+    done = []
+    weigh_rules(split, replace(QUICK, num_candidates=0), on_done=done.append)
+    assert sum(done) == 2 * len(split.known.facts)
+
+
+def test_without_validation_there_are_weights_all_the_same(split):
+    none = np.zeros((0, 3), dtype=np.int64)
+    weighed = weigh_rules(replace(split, valid=none), replace(QUICK, num_candidates=5)).weighed
+    assert len(weighed) > 0
+
+
+def test_without_facts_there_is_nothing_to_weigh():
+    with pytest.raises(DataError, match="nothing to learn from"):
+        Weighing(name_parts({"train": []}), QUICK)
+
+
+def fitted(reciprocal_ranks, num_bodies=1):
+    """Return weights that tell by their value under which of three penalties they were learned."""
+    weights = np.tile(np.array([1.0, 2.0, 3.0]), (num_bodies, 3, 1))
+    ranks = np.array(reciprocal_ranks, dtype=float).reshape(-1, 3)
+    return Fitted(((0,),) * num_bodies, (), weights, np.array([10.0, 20.0, 30.0]), np.ones(num_bodies), ranks)
+
+
+def test_a_penalty_is_chosen_on_validation_by_a_query_that_has_enough_and_else_in_common():
+    many, few = [[0, 0, 1]] * 20, [[1, 0, 0]] * 3
+    chosen = choose_best({0: [fitted(many)], 1: [fitted(few)]})
+    assert [chosen[query].weights[0, 0] for query in (0, 1)] == [3, 3]
+    chosen = choose_best({0: [fitted(many)], 1: [fitted([[1, 0, 0]] * 20)], 2: [fitted([])]})
+    assert [(chosen[query].weights[0, 0], chosen[query].prior) for query in (0, 1)] == [(3, 30), (1, 10)]
+    assert choose_best({0: [fitted([])]})[0].prior == 20
+
+
+def test_time_spent_on_learning_is_not_taken_from_finding_rules(split):
+    weighing = Weighing(split, replace(QUICK, mining_seconds=60.0), num_threads=1)
+    with weighing._bench() as bench:
+        first = bench.candidates(weighing.queries[0])
+        weighing.mining_seconds_left -= 60.0
+        assert len(bench.candidates(weighing.queries[0])[0][0]) < len(first[0][0])
+    whole = weighing.run().queries
+    assert 0 < weighing.mining_seconds_left < 60.0
+    assert all(len(weighed.bodies) > 2 for weighed in whole.values())
+
+
+def test_of_several_lengths_each_query_keeps_what_validates_best():
+    worse, better = [[0.5, 0.6, 0.5]] * 20, [[0.5, 0.5, 0.7]] * 20
+    chosen = choose_best(
+        {0: [fitted(worse), fitted(better, 2)], 1: [fitted(better), fitted(worse, 2)], 2: [fitted([])] * 2}
+    )
+    assert [(len(chosen[query].bodies), chosen[query].prior) for query in (0, 1, 2)] == [
+        (2, 30),
+        (1, 30),
+        (1, 30),
+    ]
+
+
+def test_lengths_are_tried_side_by_side(split):
+    both = weigh_rules(split, replace(QUICK, max_length=1, other_lengths=(2,))).weighed.queries
+    alone = [weigh_rules(split, replace(QUICK, max_length=length)).weighed.queries for length in (1, 2)]
+    kept = {query: [both[query].bodies == each[query].bodies for each in alone] for query in both}
+    assert all(any(same) for same in kept.values())
+    assert [False, True] in kept.values()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"max_length": 0}, "max_length"),
+        ({"other_lengths": (0,)}, "other_lengths"),
+        ({"max_rules": -1}, "max_rules"),
+        ({"hiding": "batch"}, "hiding"),
+        ({"penalties": ()}, "at least one penalty"),
+        ({"kinds": ()}, "one kind"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        WeighingConfig(**settings)
+
+
+def test_a_query_without_rules_is_given_its_inverse_s_turned_round():
+    relations = Relations(["uncle", "father", "brother"])
+    rules = [
+        Rule("uncle", ("father", "brother"), 0.9),
+        Rule("uncle", ("uncle",), 0.0, kind="prior"),
+        Rule("uncle", ("neighbour",), 0.9),
+        Rule("father", ("~brother",), 0.9),
+        Rule("~father", ("brother",), 0.1),
+    ]
+    assert rules_as_candidates(rules, relations) == {0: [(1, 2)], 3: [(5, 4)], 1: [(5,)], 4: [(2,)]}
+
+
+# Keeping
+
+
+@pytest.fixture
+def folder(program, tmp_path):
+    program.save(tmp_path / "weighed", {"test": {"mrr": 0.5}})
+    return tmp_path / "weighed"
+
+
+def test_weighed_rules_are_read_as_they_were_written(split, program, folder):
+    weighed, config = read_weighed(folder)
+    assert arrays_of(weighed) == arrays_of(program.weighed)
+    assert (weighed.relations, config) == (program.weighed.relations, QUICK)
+    loaded = load_model(folder)
+    assert loaded.rules(kb=split.known) == program.rules()
+    assert loaded.evaluate(split) == program.evaluate(split)
+    assert json.loads((folder / "metrics.json").read_text()) == {"test": {"mrr": 0.5}}
+
+
+@pytest.mark.parametrize("name", ["weighed.safetensors", "weighing.json", "relations.json"])
+def test_a_truncated_file_is_told(folder, name):
+    whole = (folder / name).read_bytes()
+    (folder / name).write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ModelError, match="is missing or damaged"):
+        load_model(folder)
+
+
+def test_settings_and_relations_that_do_not_fit_are_told(folder):
+    settings = json.loads((folder / "weighing.json").read_text())
+    for damage in ({"weighing": {}}, {"weighing": settings["weighing"] | {"no": 1}}, {"format_version": 9}):
+        (folder / "weighing.json").write_text(json.dumps(settings | damage))
+        with pytest.raises(ModelError):
+            load_model(folder)
+    (folder / "weighing.json").write_text(json.dumps(settings))
+    (folder / "relations.json").write_text('["uncle"]')
+    with pytest.raises(ModelError, match="other relations"):
+        load_model(folder)
+
+
+def test_bodies_of_operators_that_are_not_there_are_told(kb, weighed, tmp_path):
+    each = weighed.queries[kb.relations.id("uncle")]
+    wrong = replace(weighed, queries={0: replace(each, bodies=((99,), *each.bodies[1:]))})
+    write_weighed(tmp_path, wrong, QUICK, (), {})
+    with pytest.raises(ModelError, match="is missing or damaged"):
+        read_weighed(tmp_path)
+
+
+def test_rules_weighed_on_one_family_answer_for_another(program, folder):
+    other = split_triples(family_knowledge_base(num_people=50, num_generations=3, seed=7), seed=3)
+    loaded = load_model(folder)
+    assert loaded.evaluate(other).mrr > 0.6
+    head, relation, tail = next(other.known.named_facts())
+    assert loaded.ask(head=head, relation=relation, kb=other.known)
+    proof = loaded.explain(head, relation, tail, k=ALL, kb=other.known)
+    assert proof.remainder == pytest.approx(0, abs=1e-9)

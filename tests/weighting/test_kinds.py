@@ -1,0 +1,273 @@
+"""Rules that are no chains: unary, anchored and mirrored ones."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from feature_samples import NAMES, clues_over, oracle_clues
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import edges, knowledge_bases
+
+from neurallp import ConfigError, KnowledgeBase, Reasoner, Rule, RuleProgram, load_model
+from neurallp.datasets.family import family_knowledge_base
+from neurallp.graph.knowledge_base import name_parts
+from neurallp.graph.operators import Operators
+from neurallp.graph.questions import ask_both_ways
+from neurallp.io.rules.table import read_rules, write_rules
+from neurallp.pipeline.learn import weigh_rules
+from neurallp.pipeline.program import WeighedProgram
+from neurallp.rules.simplify import tidy
+from neurallp.rules.support import measure
+from neurallp.weighting.features import Clue, group_edges
+from neurallp.weighting.fitting import WeighingConfig
+from neurallp.weighting.mining import find_unary
+from neurallp.weighting.weighted_rules import WeighedQuery, WeighedRules
+
+ALL = 10**6
+EVERY = ("chain", "prior", "unary", "anchored", "mirrored")
+QUICK = WeighingConfig(
+    max_length=2, num_candidates=20, num_pairs=40, least_steps=40, max_questions=300, kinds=EVERY
+)
+
+
+def weighed_clues(kb, query, clues):
+    """Return rules for one query, with weights that tell one from another."""
+    weights = np.random.default_rng(0).normal(size=(len(clues), 3))
+    each = WeighedQuery((), weights, np.ones(len(clues)), 0.0, tuple(clues))
+    return WeighedRules(kb.relations, kb.reflexive_relations, {query: each})
+
+
+# Scores and proofs
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kb=knowledge_bases(most_facts=14),
+    clues=clues_over,
+    query=st.integers(0, 3),
+    pair=st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)),
+)
+def test_scores_are_sums_of_evidence_and_proofs_add_up_along_real_paths(kb, clues, query, pair):
+    head, tail = (name if name in kb.entities else kb.entities[0] for name in pair)
+    source, answer = kb.entities.id(head), kb.entities.id(tail)
+    weighed = weighed_clues(kb, query, clues)
+    reasoner = Reasoner(kb, weighed)
+    evidence = oracle_clues(kb, edges(kb), source, query, clues)
+    weights = weighed.queries[query].weights
+    if source == answer and weighed.excludes_source(query):
+        return
+    expected = sum(
+        weights[rule] @ [1, *pair] if clues[rule].kind != "unary" else weights[rule, 0]
+        for (rule, entity), pair in evidence.items()
+        if entity == answer
+    )
+    assert reasoner.scores(np.array([source]), np.array([query])).dense()[0, answer] == pytest.approx(
+        expected, abs=1e-5
+    )
+    parts = list(reasoner.evidence.parts(source, query, answer))
+    assert sum(amount for *_, amount in parts) == pytest.approx(expected, abs=1e-5)
+    for rule, path, _ in parts:
+        links = zip(path, rule.body, path[1:], strict=False)
+        assert {(a, kb.relations.operator_id(k), b) for a, k, b in links} <= set(edges(kb))
+        assert rule.admits(path) or rule.kind == "unary"
+
+
+COLOURS = [
+    *((f"apple{i}", "grows on", "tree") for i in range(4)),
+    *((f"apple{i}", "colour", "red") for i in range(3)),
+    *((f"plum{i}", "grows on", "tree") for i in range(2)),
+    *((f"plum{i}", "colour", "blue") for i in range(2)),
+    ("apple3", "eaten by", "eve"),
+]
+
+
+@pytest.fixture
+def kb():
+    return KnowledgeBase.from_triples(COLOURS)
+
+
+def rules_of(kb, *clues):
+    return WeighedProgram(weighed_clues(kb, kb.relations.id("colour"), clues), QUICK, kb)
+
+
+def test_a_proof_names_those_that_have_the_same(kb):
+    k = kb.relations.operator_id
+    proof = rules_of(kb, Clue("anchored", k("grows on"))).explain("apple3", "colour", "red", k=ALL)
+    assert [part.path for part in proof.parts] == [("apple3", "tree", f"apple{i}", "red") for i in range(3)]
+    assert proof.remainder == pytest.approx(0, abs=1e-9)
+    assert "colour(apple0, red)" in str(proof)
+    assert ">apple0<" in proof.svg()
+
+
+def test_a_unary_rule_is_told_by_the_fact_it_looks_at(kb):
+    k = kb.relations.operator_id
+    proof = rules_of(kb, Clue("unary", k("eaten by"), "red")).explain("apple3", "colour", "red", k=ALL)
+    assert [(part.path, str(part)) for part in proof.parts] == [(("apple3", "eve"), "eaten by(apple3, eve)")]
+    assert ">eve<" not in proof.svg()  # a drawing leads from the source to the answer
+
+
+def test_each_kind_is_named_printed_and_measured(kb, tmp_path):
+    k = kb.relations.operator_id
+    clues = (
+        Clue("unary", k("grows on"), "red"),
+        Clue("anchored", k("grows on")),
+        Clue("mirrored", k("~eaten by")),
+    )
+    rules = rules_of(kb, *clues).rules("colour", min_confidence=0)
+    told = {rule.kind: (str(rule), rule.support, rule.num_predictions) for rule in rules}
+    assert told == {
+        "unary": ("colour(X, red) <= grows on(X, A)", 3, 6),
+        "anchored": (
+            "colour(X, Y) <= grows on(X, A), grows on(B, A), colour(B, Y), X != A, X != B, X != Y",
+            5,
+            12,
+        ),
+        "mirrored": (
+            "colour(X, Y) <= colour(X, A), eaten by(B, A), eaten by(B, Y), X != A, X != B, X != Y, A != Y",
+            0,
+            0,
+        ),
+    }
+    write_rules(tmp_path / "rules.tsv", rules)
+    assert read_rules(tmp_path / "rules.tsv") == rules
+
+
+def test_a_unary_rule_of_an_entity_that_is_not_there_says_nothing(kb):
+    k = kb.relations.operator_id
+    program = rules_of(kb, Clue("unary", k("grows on"), "green"))
+    assert program.ask(head="apple3", relation="colour") == []
+    [rule] = program.rules("colour", min_confidence=0)
+    assert (rule.support, rule.num_predictions) == (0, 0)
+
+
+def test_only_chains_conclude():
+    kb = KnowledgeBase.from_triples(COLOURS)
+    k = kb.relations.operator_id
+    rules = rules_of(kb, Clue("unary", k("grows on"), "red"), Clue("anchored", k("grows on"))).rules("colour")
+    assert not any(rule.concludes for rule in rules)
+    assert RuleProgram(rules).ask(head="apple3", relation="colour", kb=kb) == []
+
+
+def test_rules_of_other_kinds_or_answers_are_no_duplicates():
+    chain = Rule("uncle", ("father",), 0.5)
+    unary = [Rule("uncle", ("father",), 0.5, kind="unary", answer=name) for name in ("bob", "carl")]
+    prior = Rule("uncle", ("uncle",), 0.5, kind="prior")
+    assert list(tidy([*unary, chain, prior]).rules) == [*unary, chain, prior]
+    assert len(tidy([*unary, *unary]).rules) == 2
+
+
+def test_a_source_that_is_barred_is_not_what_a_unary_rule_predicts():
+    kb = KnowledgeBase.from_triples([("a", "r", "b"), ("b", "s", "b"), ("a", "s", "a")])
+    rule = Rule("r", ("s",), 1.0, kind="unary", answer="b", distinct_ends=True)
+    [strict], [loose] = measure([rule], kb), measure([replace(rule, distinct_ends=False)], kb)
+    assert (strict.support, strict.num_predictions, loose.num_predictions) == (1, 1, 2)
+
+
+# Candidates
+
+
+def test_unary_candidates_are_the_most_telling_and_never_the_asked_fact_itself(kb):
+    relations, num = kb.relations, len(kb.relations)
+    questions = ask_both_ways(kb.facts, num)
+    own = questions[questions.queries == relations.id("colour")]
+    runs = group_edges(Operators.of(kb))
+    found = [(relations.operator_name(k), kb.entities[c]) for k, c in find_unary(runs, own, False, 10)]
+    assert found == []  # by what grows on trees nothing is told, as all does
+    more = KnowledgeBase.from_triples([*COLOURS, *((f"sky{i}", "colour", "blue") for i in range(5))])
+    questions = ask_both_ways(more.facts, num)
+    own = questions[questions.queries == relations.id("colour")]
+    runs = group_edges(Operators.of(more))
+    found = [(relations.operator_name(k), more.entities[c]) for k, c in find_unary(runs, own, False, 10)]
+    assert found == [("grows on", "red")]
+
+
+# Learning and keeping
+
+
+@pytest.fixture(scope="module")
+def program(split):
+    return weigh_rules(split, QUICK)
+
+
+@pytest.mark.parametrize("kind", ["unary", "anchored", "mirrored"])
+def test_each_kind_is_learned_only_where_it_is_wanted(split, program, kind):
+    assert kind in {clue.kind for each in program.weighed.queries.values() for clue in each.clues}
+    rest = tuple(each for each in EVERY if each != kind)
+    fewer = weigh_rules(split, replace(QUICK, kinds=rest, num_candidates=3, max_questions=20)).weighed
+    assert kind not in {clue.kind for each in fewer.queries.values() for clue in each.clues}
+
+
+def test_without_chains_there_are_none(split):
+    weighed = weigh_rules(split, replace(QUICK, kinds=("anchored",), max_questions=20)).weighed
+    assert not any(each.bodies for each in weighed.queries.values())
+    assert len(weighed) > 0
+
+
+def test_what_all_that_share_it_have_is_learned():
+    """Those of one town speak one language, which no prior can know."""
+    facts = [
+        fact
+        for i in range(60)
+        for fact in ((f"p{i}", "lives in", f"town{i % 6}"), (f"p{i}", "speaks", f"language{i % 6}"))
+    ]
+    parts = {"train": facts[:100], "valid": facts[101:110:2], "test": facts[111::2]}
+    parts["train"] += facts[100::2]
+    split = name_parts(parts)
+    for kind in ("anchored", "mirrored"):
+        found = weigh_rules(split, replace(QUICK, kinds=("prior", kind)))
+        assert (
+            found.evaluate(split).mrr
+            > weigh_rules(split, replace(QUICK, kinds=("prior",))).evaluate(split).mrr
+        )
+
+
+def test_no_more_rules_are_kept_than_wanted_of_all_kinds_together(split):
+    fewer = weigh_rules(split, replace(QUICK, max_rules=6)).weighed
+    assert max(map(len, fewer.queries.values())) == 6
+    assert {clue.kind for each in fewer.queries.values() for clue in each.clues}
+
+
+def test_all_kinds_are_read_as_they_were_written(split, program, tmp_path):
+    program.save(tmp_path)
+    loaded = load_model(tmp_path)
+    assert loaded.weighing_config == QUICK
+    for query, each in program.weighed.queries.items():
+        again = loaded.weighed.queries[query]
+        assert (again.bodies, again.clues, again.prior) == (each.bodies, each.clues, each.prior)
+        np.testing.assert_array_equal(again.weights, each.weights)
+        np.testing.assert_array_equal(again.confidences, each.confidences)
+    assert loaded.evaluate(split) == program.evaluate(split)
+
+
+def test_files_of_the_first_version_are_read(split, tmp_path):
+    from safetensors.numpy import load_file, save_file
+
+    weigh_rules(split, replace(QUICK, kinds=("chain", "prior"))).save(tmp_path)
+    expected = load_model(tmp_path)
+    settings = json.loads((tmp_path / "weighing.json").read_text())
+    older = {name: settings["weighing"][name] for name in ("max_length", "penalties", "seed")}
+    changed = {"format_version": 1, "weighing": {**older, "prior": True}}
+    (tmp_path / "weighing.json").write_text(json.dumps(changed))
+    arrays = load_file(tmp_path / "weighed.safetensors")
+    save_file(
+        {n: a for n, a in arrays.items() if n not in ("kinds", "answers")}, tmp_path / "weighed.safetensors"
+    )
+    loaded = load_model(tmp_path)
+    assert loaded.weighing_config.kinds == ("chain", "prior")
+    assert loaded.evaluate(split) == expected.evaluate(split)
+
+
+def test_all_kinds_hold_on_other_facts_but_for_entities_that_are_not_there(program, tmp_path):
+    other = family_knowledge_base(num_people=50, num_generations=3, seed=7)
+    renamed = KnowledgeBase.from_triples((f"other {h}", r, f"other {t}") for h, r, t in other.named_facts())
+    for head, relation, tail in list(renamed.named_facts())[::40]:
+        proof = program.explain(head, relation, tail, k=ALL, kb=renamed)
+        assert proof.remainder == pytest.approx(0, abs=1e-9)
+        assert not any(part.rule.kind == "unary" for part in proof.parts)
+
+
+def test_a_kind_that_there_is_not_is_refused():
+    with pytest.raises(ConfigError, match="kinds must be one of chain, prior, unary, anchored, mirrored"):
+        WeighingConfig(kinds=("chain", "cyclic"))

@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+
+from neurallp.graph.knowledge_base import name_parts
+from neurallp.graph.questions import KnownAnswers, Questions
+from neurallp.weighting.fitting import Weighing, WeighingConfig
+from neurallp.weighting.masking import Veil
+
+LINKED, UNLINKED = ("a", "s", "b"), ("a", "r", "c")
+
+
+@pytest.mark.parametrize(
+    ("valid", "turns"),
+    [
+        ([UNLINKED, ("c", "r", "a")], [True]),
+        ([UNLINKED, LINKED], [False]),
+        ([UNLINKED, ("b", "s", "a")], [False]),
+        ([UNLINKED, *[("a", f"s{i}", "b") for i in range(9)]], [False, True, True, True]),
+        ([LINKED, ("b", "r", "c")], [False]),
+        ([], [False]),
+    ],
+    ids=["none is linked", "some are", "the other way", "nearly all are", "all are", "no validation"],
+)
+def test_what_is_hidden_suits_the_pairs_to_be_validated(valid, turns):
+    split = name_parts({"train": [("a", "r", "b"), ("b", "s", "c")], "valid": valid})
+    assert Veil(split, "auto").turns == turns
+
+
+def test_what_is_hidden_can_be_chosen():
+    split = name_parts({"train": [("a", "r", "b"), ("b", "s", "c")]})
+    assert [Veil(split, hiding).turns for hiding in ("fact", "pair", "both")] == [
+        [False],
+        [True],
+        [False, True, True, True],
+    ]
+
+
+def test_those_linked_to_the_source_of_a_hidden_pair_are_no_candidates():
+    train = [("a", "r", "b"), ("a", "r", "c"), ("d", "s", "a"), ("e", "s", "b")]
+    split = name_parts({"train": train})
+    a, b, c, d = map(split.entities.find, "abcd")
+    known = KnownAnswers(split.known.facts, len(split.relations))
+    questions = Questions(np.array([a, a]), np.array([0, 0]), np.array([b, b]))
+    veil = Veil(split, "both")
+    aside = veil.set_aside(known, questions, veil.whole_pair(questions))
+    parts = np.split(aside.entities, aside.offsets[1:-1])
+    assert [set(part.tolist()) for part in parts] == [{c}, {c, d}]
+    assert aside.entities[aside.offsets[:-1]].tolist() == [c, c]
+    assert (aside.known_ends - aside.offsets[:-1]).tolist() == [1, 1]
+
+
+def test_ways_round_are_found_beside_a_link_that_tells_all():
+    # Every r has its inverse t, which says all, and so does going there, back and there again. The way
+    # round by p and q also leads astray.
+    pairs = [(f"x{i}", f"m{i}", f"y{i}", f"y{(i + 1) % 30}") for i in range(30)]
+    facts = [fact for x, m, y, z in pairs for fact in [(x, "r", y), (y, "t", x), (x, "p", m)]]
+    facts += [(m, "q", end) for _, m, *ends in pairs for end in ends]
+    split = name_parts({"train": facts})
+    r, p, q = map(split.relations.operator_id, "rpq")
+
+    def bodies(hiding, num_candidates=2):
+        config = WeighingConfig(max_length=3, num_candidates=num_candidates, hiding=hiding)
+        return Weighing(split, config).run().queries[r].bodies
+
+    assert (p, q) not in bodies("fact")
+    assert (p, q) in bodies("both")
+    assert len(bodies("both", num_candidates=1)) == 1
+
+
+def test_a_direct_link_goes_before_all_that_is_learned_besides():
+    # Of every pair that r links, t tells the other way; the ways round by p and q are many and often wrong.
+    pairs = [(f"x{i}", f"m{i}", f"y{i}", f"y{(i + 1) % 40}") for i in range(40)]
+    facts = [fact for x, m, y, z in pairs for fact in [(x, "r", y), (y, "t", x), (x, "p", m)]]
+    facts += [(m, "q", end) for _, m, *ends in pairs for end in ends]
+    split = name_parts({"train": facts})
+    r, t = map(split.relations.operator_id, "rt")
+    few = WeighingConfig(max_length=2, num_candidates=20, hiding="both", least_steps=1, max_questions=40)
+    weighed = Weighing(split, few).run().queries[r]
+    link = weighed.bodies.index((split.relations.inverse(t),))
+    assert weighed.weights[link, 0] > 5 > np.delete(weighed.weights[:, 0], link).max()

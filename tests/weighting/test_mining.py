@@ -1,0 +1,119 @@
+import numpy as np
+import oracle
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import edges, knowledge_bases
+
+from neurallp import KnowledgeBase
+from neurallp.graph.operators import Operators
+from neurallp.graph.questions import Questions
+from neurallp.weighting.features import group_edges
+from neurallp.weighting.mining import MANY_PAIRS, Miner
+
+few = settings(max_examples=40, deadline=None)
+ALL = 10**6
+
+
+def miner_over(kb, max_length):
+    operators = Operators.of(kb)
+    return Miner(group_edges(operators), operators.num_operators, max_length)
+
+
+def questions(*rows):
+    return Questions(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
+
+
+@few
+@given(
+    kb=knowledge_bases(num_entities=4, most_facts=10),
+    max_length=st.integers(1, 4),
+    whole_pair=st.booleans(),
+    inverse=st.booleans(),
+)
+def test_the_bodies_found_are_those_that_link_the_pair_without_the_fact_asked(
+    kb, max_length, whole_pair, inverse
+):
+    source, query, answer = kb.facts[0].tolist()
+    if inverse:
+        source, query, answer = answer, query + len(kb.relations), source
+    graph = (
+        oracle.without_pair(edges(kb), source, answer)
+        if whole_pair
+        else oracle.without_fact(edges(kb), source, query, answer, len(kb.relations))
+    )
+    found = miner_over(kb, max_length).mine(questions((source, query, answer)), whole_pair, ALL)
+    assert len(set(found)) == len(found)
+    assert set(found) == oracle.enumerate_bodies(graph, source, answer, max_length)
+
+
+@few
+@given(kb=knowledge_bases(num_entities=4), max_length=st.integers(1, 3))
+def test_bodies_between_several_pairs_are_found_between_any_of_them(kb, max_length):
+    miner = miner_over(kb, max_length)
+    rows = [tuple(fact) for fact in kb.facts.tolist() if fact[1] == 0]
+    each = [set(miner.mine(questions(row), False, ALL)) for row in rows]
+    assert set(miner.mine(questions(*rows), False, ALL)) == set().union(*each)
+
+
+def triangles(num, lonely=0):
+    """Return uncles by way of fathers and brothers, and some who are friends instead."""
+    facts = [
+        fact
+        for i in range(num)
+        for fact in ((f"a{i}", "uncle", f"c{i}"), (f"a{i}", "father", f"b{i}"), (f"b{i}", "brother", f"c{i}"))
+    ]
+    friends = [
+        fact for i in range(lonely) for fact in ((f"x{i}", "uncle", f"y{i}"), (f"x{i}", "friend", f"y{i}"))
+    ]
+    return KnowledgeBase.from_triples([*facts, *friends])
+
+
+def uncles(kb):
+    return questions(*kb.facts[kb.facts[:, 1] == kb.relations.id("uncle")])
+
+
+def body(kb, *names):
+    return tuple(map(kb.relations.operator_id, names))
+
+
+def test_the_bodies_that_link_most_pairs_come_first_and_no_more_than_wanted():
+    kb = triangles(5, lonely=2)
+    miner, pairs = miner_over(kb, 2), uncles(kb)
+    best = [body(kb, "father", "brother"), body(kb, "friend")]
+    assert miner.mine(pairs, False, ALL) == best
+    assert miner.mine(pairs, False, 1) == best[:1]
+
+
+def test_among_many_pairs_a_body_must_link_two():
+    kb = triangles(MANY_PAIRS, lonely=1)
+    assert miner_over(kb, 2).mine(uncles(kb), False, ALL) == [body(kb, "father", "brother")]
+
+
+def test_after_the_deadline_one_pair_is_looked_at():
+    kb = triangles(1, lonely=3)
+    assert miner_over(kb, 2).mine(uncles(kb), False, ALL, deadline=-np.inf) == [body(kb, "father", "brother")]
+
+
+def test_without_pairs_nothing_is_found():
+    assert miner_over(triangles(1), 2).mine(questions(), False, ALL) == []
+
+
+def test_bodies_are_never_longer_than_their_numbers_can_tell():
+    ring = [(f"e{i}", f"r{i}", f"e{(i + 1) % 40}") for i in range(40)]
+    kb = KnowledgeBase.from_triples([*ring, ("e0", "s", "e9")])
+    asked = questions((0, kb.relations.id("s"), 9))
+    way_round = body(kb, *(f"r{i}" for i in range(9)))
+    assert miner_over(kb, 9).mine(asked, False, ALL)[0] == way_round
+    for body_ in miner_over(kb, 20).mine(asked, False, ALL):
+        graph = edges(kb)
+        assert [path[-1] for path in oracle.enumerate_paths(graph, 0, body_)] == [9]
+
+
+@pytest.mark.parametrize("max_length", [1, 2, 5])
+def test_a_miner_leaves_nothing_behind_for_the_next_pair(max_length):
+    kb = triangles(3, lonely=2)
+    miner, pairs = miner_over(kb, max_length), uncles(kb)
+    before = miner.mine(pairs, True, ALL)
+    miner.mine(pairs[:1], False, ALL)
+    assert miner.mine(pairs, True, ALL) == before
