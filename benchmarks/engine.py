@@ -39,7 +39,7 @@ def time_shape(shape: str, num_steps: int, num_walks: int, repeat: int) -> list[
     """Return a row for each engine that can take this shape."""
     operators = make_operators(shape)
     case = make_case(operators, num_steps, num_walks)
-    engines = ["frontier"]
+    engines = ["cpu"]
     if operators.num_edges * num_walks <= MOST_MESSAGES:
         engines.append("reference")
     if torch.cuda.is_available():
@@ -52,7 +52,7 @@ def time_shape(shape: str, num_steps: int, num_walks: int, repeat: int) -> list[
             "steps": num_steps,
             "engine": name,
             "milliseconds": 1000 * taken,
-            "times_frontier": taken / seconds["frontier"],
+            "times_cpu": taken / seconds["cpu"],
         }
         for name, taken in seconds.items()
     ]

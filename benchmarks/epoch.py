@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="a data folder; default: wn18 under NEURALLP_DATA")
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--preset", default="paper")
-    parser.add_argument("--engine", default="frontier")
+    parser.add_argument("--engine", default="cpu")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--batch-size", type=int, default=128, help="questions; the authors' 64 triples")
     parser.add_argument("--hiding", help="fact, batch or train")
@@ -41,7 +41,7 @@ def main() -> None:
         num_steps=args.steps,
         batch_size=args.batch_size,
         facts_apart=args.facts,
-        hiding=args.hiding,
+        masking=args.masking,
     )
     training = prepare(split, *configs, engine=args.engine, device=args.device)
     num_asked = len(training.lesson.asked)

@@ -39,7 +39,7 @@ def measure_size(num_edges: int, steps: list[int], num_walks: int) -> list[dict[
     num_facts = num_edges // 2
     facts = make_facts(max(10, num_facts // 5), 20, num_facts, skew=0.3)
     operators = Operators.of_facts(facts, max(10, num_facts // 5), 20)
-    engine = make_engine("frontier", operators)
+    engine = make_engine("cpu", operators)
     return [measure(engine, operators, num_steps, num_walks) for num_steps in steps]
 
 

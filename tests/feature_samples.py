@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from neurallp.graph.operators import Operators
 from neurallp.graph.vocabulary import Vocabulary
-from neurallp.weighting.features import Clue, EvidenceWalker, group_edges, grow_tree, list_clues
+from neurallp.weighting.features import Clue, FeatureWalker, build_trie, csr_segments, list_clues
 
 bodies_over = st.lists(
     st.lists(st.integers(0, 3), min_size=1, max_size=3).map(tuple), min_size=1, max_size=5, unique=True
@@ -24,20 +24,20 @@ clues_over = st.lists(
 
 def walker_over(kb, max_length=3, max_entries=1000):
     operators = Operators.of(kb)
-    return EvidenceWalker(group_edges(operators), operators.num_operators, max_length, max_entries)
+    return FeatureWalker(csr_segments(operators), operators.num_operators, max_length, max_entries)
 
 
 def gather_all(
-    walker, bodies, query, sources, answers=None, clues=(), entities=NAMES, *, whole_pair=False, barred=False
+    walker, bodies, query, sources, answers=None, clues=(), entities=NAMES, *, mask_pair=False, excluded=False
 ):
     """Return {(rule, entity): (there, back)} for each question, however many parts they come in."""
-    told, tree = [], grow_tree(bodies)
+    told, tree = [], build_trie(bodies)
     listed = list_clues(clues, len(bodies), len(walker.scratch.hidden), entities)
     while len(told) < len(sources):
         rest = None if answers is None else answers[len(told) :]
-        flags = np.broadcast_to(whole_pair, len(sources))[len(told) :]
+        flags = np.broadcast_to(mask_pair, len(sources))[len(told) :]
         asked = sources[len(told) :], rest
-        found = walker.gather(tree, listed, query, *asked, whole_pair=flags, barred=barred)
+        found = walker.gather(tree, listed, query, *asked, mask_pair=flags, excluded=excluded)
         assert len(found) > 0
         for question in range(len(found)):
             rows = list(zip(*(column.tolist() for column in found.told(question)), strict=True))
@@ -46,25 +46,25 @@ def gather_all(
     return told
 
 
-def oracle_evidence(graph, source, bodies, barred=False):
+def oracle_evidence(graph, source, bodies, excluded=False):
     """Return what `gather_all` must tell of one question."""
     return {
-        (rule, entity): tuple(map(oracle.saturate, probabilities))
+        (rule, entity): tuple(map(oracle.log_scale, probabilities))
         for rule, body in enumerate(bodies)
         for entity, probabilities in oracle.walk_evidence(graph, source, body).items()
-        if not (barred and entity == source)
+        if not (excluded and entity == source)
     }
 
 
-def oracle_clues(kb, graph, source, query, clues, barred=False):
+def oracle_clues(kb, graph, source, query, clues, excluded=False):
     """Return what `gather_all` must tell of one question by clues alone."""
     return {
-        (rule, entity): tuple(map(oracle.saturate, shares))
+        (rule, entity): tuple(map(oracle.log_scale, shares))
         for rule, (kind, operator, answer) in enumerate(clues)
         for entity, shares in oracle.clue_evidence(
             graph, source, query, kind, operator, kb.entities.find(answer)
         ).items()
-        if entity >= 0 and not (barred and entity == source)
+        if entity >= 0 and not (excluded and entity == source)
     }
 
 

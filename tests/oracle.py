@@ -44,7 +44,7 @@ def enumerate_paths(edges, source, body):
 def is_apart(path, rule):
     """Return whether a path has different entities where a rule wants them: its ends, and places apart."""
     ends = [(0, len(rule.body))] if rule.distinct_ends else []
-    return not any(path[i] == path[j] for i, j in [*ends, *rule.apart])
+    return not any(path[i] == path[j] for i, j in [*ends, *rule.inequalities])
 
 
 def merged_rules(operator, memory):
@@ -138,7 +138,7 @@ def clue_evidence(edges, source, query, kind, operator, answer=None):
     return found
 
 
-def saturate(probability):
+def log_scale(probability):
     """Return the evidence that a probability gives."""
     return log(1 + 100 * probability) / log(101)
 

@@ -20,11 +20,11 @@ def shares(weights):
 @st.composite
 def attentions(draw, most_steps=4, num_operators=None):
     """Draw (rank, step, operator) and (rank, step + 1, slot) attention, with zeros and ties in plenty."""
-    num_ranks, num_steps = draw(st.integers(1, 2)), draw(st.integers(1, most_steps))
+    num_controllers, num_steps = draw(st.integers(1, 2)), draw(st.integers(1, most_steps))
     num_operators = num_operators or draw(st.integers(1, 3))
     few = st.integers(0, 3)
-    operator = draw(arrays(np.int64, (num_ranks, num_steps, num_operators), elements=few))
-    memory = draw(arrays(np.int64, (num_ranks, num_steps + 1, num_steps + 1), elements=few))
+    operator = draw(arrays(np.int64, (num_controllers, num_steps, num_operators), elements=few))
+    memory = draw(arrays(np.int64, (num_controllers, num_steps + 1, num_steps + 1), elements=few))
     return shares(operator), shares(np.tril(memory))
 
 
@@ -44,10 +44,12 @@ def rules_over(draw, *relations, most_steps=3):
     operator = st.sampled_from([mark + name for name in relations for mark in ("", "~")])
     body = draw(st.lists(operator, max_size=most_steps))
     pairs = list(combinations(range(len(body) + 1), 2))
-    apart = draw(st.sets(st.sampled_from(pairs))) if pairs else ()
+    inequalities = draw(st.sets(st.sampled_from(pairs))) if pairs else ()
     confidence = draw(st.sampled_from([0.25, 0.5, 1.0]))
     ends = draw(st.booleans())
-    return Rule(draw(operator), tuple(body), confidence, distinct_ends=ends, apart=tuple(sorted(apart)))
+    return Rule(
+        draw(operator), tuple(body), confidence, distinct_ends=ends, inequalities=tuple(sorted(inequalities))
+    )
 
 
 def untrained(kb, seed=0, **settings):
@@ -61,7 +63,7 @@ model_settings = st.fixed_dictionaries(
     {
         "seed": st.integers(0, 99),
         "num_steps": st.integers(1, 3),
-        "num_ranks": st.integers(1, 2),
+        "num_controllers": st.integers(1, 2),
         "normalize": st.booleans(),
         "memory_keys": st.sampled_from(["previous", "present"]),
         "exclude_source": st.booleans(),
@@ -85,7 +87,7 @@ def attention_of(model, query):
 
 def finite_differences(function, weights, step=1e-6):
     """Return the slope of a number along each of the weights, which are moved in place and put back."""
-    slopes = torch.zeros_like(weights)
+    gradients = torch.zeros_like(weights)
     for place in np.ndindex(*weights.shape):
         before = weights[place].item()
         ends = []
@@ -93,5 +95,5 @@ def finite_differences(function, weights, step=1e-6):
             weights[place] = before + by
             ends.append(float(function()))
         weights[place] = before
-        slopes[place] = (ends[0] - ends[1]) / (2 * step)
-    return slopes
+        gradients[place] = (ends[0] - ends[1]) / (2 * step)
+    return gradients

@@ -16,7 +16,7 @@ def model(tmp_path_factory):
     """A small family learned in two epochs, as a model folder."""
     folder = tmp_path_factory.mktemp("model")
     kb = family_knowledge_base(num_people=60, num_generations=3)
-    learn(kb, weigh=False, num_epochs=2, num_ranks=2, embedding_size=16, hidden_size=16).save(folder)
+    learn(kb, weigh=False, num_epochs=2, num_controllers=2, embedding_size=16, hidden_size=16).save(folder)
     return folder
 
 

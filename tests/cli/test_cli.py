@@ -20,7 +20,7 @@ from neurallp.datasets.family import family_triples, is_true_by_definition
 from neurallp.io.files import read_bytes
 from neurallp.io.triples import read_triples, write_triples
 from neurallp.pipeline.learn import configure
-from neurallp.weighting.fitting import WeighingConfig
+from neurallp.weighting.fitting import WeightingConfig
 
 MEASURES = {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank"}
 FEW = ("--epochs", 2, "--learning-rate", 0.01, "--no-weigh")
@@ -94,14 +94,19 @@ def test_help_fits_80_columns_with_every_name_whole(run, monkeypatch, verb):
 def test_the_defaults_that_help_tells_are_the_ones_used():
     model, training = configure()
     used = vars(model) | vars(training)
-    renamed = {"steps": "num_steps", "ranks": "num_ranks", "epochs": "num_epochs", "facts": "facts_apart"}
+    renamed = {
+        "steps": "num_steps",
+        "ranks": "num_controllers",
+        "epochs": "num_epochs",
+        "facts": "facts_apart",
+    }
     told = {
         renamed.get(option.name, option.name): option.show_default
         for option in get_command(app).commands["learn"].params
         if isinstance(option.show_default, str)
     }
     assert told.pop("weigh") == "weigh, but not --preset paper"
-    assert told.pop("kinds") == ",".join(WeighingConfig().kinds)
+    assert told.pop("kinds") == ",".join(WeightingConfig().kinds)
     assert told.pop("max_rules") == told.pop("operators_per_query") == "all"
     assert used["operators_per_query"] is None
     assert told.pop("normalize") == "normalize"
@@ -150,7 +155,7 @@ def test_every_flag_of_learn_reaches_its_setting(run, data, tmp_path):
     config = json.loads((tmp_path / "config.json").read_text())
     assert config["model"] | {"embedding_size": 0, "hidden_size": 0} == {
         "num_steps": 3,
-        "num_ranks": 2,
+        "num_controllers": 2,
         "embedding_size": 0,
         "hidden_size": 0,
         "normalize": False,
@@ -164,7 +169,7 @@ def test_every_flag_of_learn_reaches_its_setting(run, data, tmp_path):
         "learning_rate": 0.02,
         "patience": 5,
         "objective": "share",
-        "hiding": "batch",
+        "masking": "batch",
         "facts_apart": "unlinked",
         "seed": 7,
     }
@@ -180,7 +185,7 @@ def test_a_folder_with_train_alone_is_enough(run, tmp_path):
 
 def test_the_paper_s_preset_learns(run, data, tmp_path):
     assert run("learn", data, "--preset", "paper", "--epochs", 1, "--out", tmp_path)[0] == 0
-    assert load_model(tmp_path).training_config.hiding == "batch"
+    assert load_model(tmp_path).training_config.masking == "batch"
 
 
 def test_a_dry_run_says_what_it_would_take_and_leaves_nothing(run, data, tmp_path):
@@ -317,7 +322,7 @@ def test_rules_as_json_are_the_same_rules(run, model):
 
 def known(rule):
     fields = {name: value for name, value in rule.items() if name in Rule.__dataclass_fields__}
-    return fields | {"body": tuple(rule["body"]), "apart": tuple(map(tuple, rule["apart"]))}
+    return fields | {"body": tuple(rule["body"]), "inequalities": tuple(map(tuple, rule["inequalities"]))}
 
 
 def test_rules_can_be_narrowed_down_to_none(run, model):
@@ -538,8 +543,15 @@ def test_demo_reads_like_a_story(run):
     code, out, _ = run("demo", "--people", 80)
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
-    story = ["A made-up family: 80 people", "Rules it found", "true", "Who is ", " because ", "How often"]
-    places = [out.index(words) for words in story]
+    history_of = [
+        "A made-up family: 80 people",
+        "Rules it found",
+        "true",
+        "Who is ",
+        " because ",
+        "How often",
+    ]
+    places = [out.index(words) for words in history_of]
     assert places == sorted(places)
 
 
@@ -607,7 +619,7 @@ def test_why_not_names_what_is_missing(run, uncles):
         "  father(zoe, yan), but brother(yan, vic) is missing (one of 2 facts that would do)\n"
     )
     _, out, _ = run("why-not", *uncles, "zoe", "uncle", "vic", "--json")
-    assert json.loads(out)["gaps"][0]["missing"] == "brother(yan, vic)"
+    assert json.loads(out)["missing_facts"][0]["missing"] == "brother(yan, vic)"
 
 
 def test_explain_draws(run, uncles, tmp_path):

@@ -115,10 +115,10 @@ def test_rules_are_imported_cleaned_and_counted(run, data, tmp_path):
 def test_distinct_variables_can_be_asked_for_at_import(run, tmp_path):
     line = "?a  father  ?h  ?h  brother  ?b   => ?a  uncle  ?b\t0.1\t0.5\t0.6\t60\t120\t100\t-1\n"
     (tmp_path / "amie.txt").write_text(line)
-    for flags, unequal in (((), []), (("ends",), [(0, 2)]), (("all",), [(0, 1), (0, 2), (1, 2)])):
+    for flags, all_inequalities in (((), []), (("ends",), [(0, 2)]), (("all",), [(0, 1), (0, 2), (1, 2)])):
         options = [f"--distinct={flag}" for flag in flags]
         assert run("import", "amie.txt", "--format", "amie", *options)[0] == 0
-        assert read_rules(tmp_path / "rules.tsv")[0].unequal == unequal
+        assert read_rules(tmp_path / "rules.tsv")[0].all_inequalities == all_inequalities
 
 
 def test_triples_are_converted_there_and_back(run, data, tmp_path):

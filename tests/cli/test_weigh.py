@@ -18,7 +18,7 @@ from neurallp.io.rules import export_rules
 from neurallp.io.rules.table import read_rules, write_rules
 from neurallp.io.triples import write_triples
 from neurallp.pipeline.learn import offered_rules
-from neurallp.pipeline.program import WeighedProgram
+from neurallp.pipeline.program import WeightedProgram
 from neurallp.rules.rule import Kind
 from neurallp.rules.support import measure
 from neurallp.weighting.mining import Miner
@@ -47,16 +47,16 @@ def as_json(run, *arguments):
 
 
 def bodies(folder, query):
-    weighed = load_model(folder).weighed
-    weighed = weighed.weighed if isinstance(weighed, WeighedProgram) else weighed
-    each = weighed.queries[weighed.relations.operator_id(query)]
-    return {tuple(map(weighed.relations.operator_name, body)) for body in each.bodies}
+    weighted = load_model(folder).weighted
+    weighted = weighted.weighted if isinstance(weighted, WeightedProgram) else weighted
+    each = weighted.queries[weighted.relations.operator_id(query)]
+    return {tuple(map(weighted.relations.operator_name, body)) for body in each.bodies}
 
 
 # weigh
 
 
-def test_the_rules_of_a_file_are_weighed_both_ways(run, data, rules, tmp_path):
+def test_the_rules_of_a_file_are_weighted_both_ways(run, data, rules, tmp_path):
     found = as_json(run, "weigh", rules, data, "--out", tmp_path / "out")
     assert (found["model"], found["rules"]) == (str(tmp_path / "out"), 4)
     assert set(found) == {"model", "rules", "kinds", "valid", "test"}
@@ -79,8 +79,8 @@ def test_weigh_says_how_good_the_rules_are_and_where_they_went(run, data, rules,
     code, out, err = run("weigh", rules, data, "--out", tmp_path / "out", "--kinds", "chain")
     assert (code, err) == (0, "")
     assert "realistic" in out
-    assert f"Weighed rules in {tmp_path / 'out'}: 4 chain." in out.replace("\n", "")
-    assert not any(each.prior for each in load_model(tmp_path / "out").weighed.queries.values())
+    assert f"Weighted rules in {tmp_path / 'out'}: 4 chain." in out.replace("\n", "")
+    assert not any(each.prior for each in load_model(tmp_path / "out").weighted.queries.values())
 
 
 def test_without_parts_to_judge_weigh_prints_no_table(run, data, rules, tmp_path):
@@ -88,7 +88,7 @@ def test_without_parts_to_judge_weigh_prints_no_table(run, data, rules, tmp_path
     shutil.copy(data, tmp_path / "split" / "train.tsv")
     code, out, _ = run("weigh", rules, tmp_path / "split", "--out", tmp_path / "out")
     assert (code, out.count("\n")) == (0, 1)
-    assert out.startswith(f"Weighed rules in {tmp_path / 'out'}: 4 chain, ")
+    assert out.startswith(f"Weighted rules in {tmp_path / 'out'}: 4 chain, ")
 
 
 def test_lengths_to_choose_from_are_for_rules_that_are_found(run, refuse, data, rules, tmp_path):
@@ -98,7 +98,7 @@ def test_lengths_to_choose_from_are_for_rules_that_are_found(run, refuse, data, 
         run, "weigh", "-", data, "--out", tmp_path / "out", "--mine", 9, "--length", 1, "--or-length", 2
     )
     assert found["test"]["mrr"] > 0.5
-    assert load_model(tmp_path / "out").weighed.max_length == 2
+    assert load_model(tmp_path / "out").weighted.max_length == 2
 
 
 def test_there_must_be_something_to_weigh(refuse, data, tmp_path):
@@ -120,9 +120,9 @@ def test_kinds_that_are_no_chains_need_no_rules_and_are_named_in_the_printout(ru
     assert " mirrored " in out
 
 
-def test_the_prior_can_be_weighed_alone(run, data, tmp_path):
+def test_the_prior_can_be_weighted_alone(run, data, tmp_path):
     made = as_json(run, "weigh", "-", data, "--out", tmp_path, "--kinds", "prior")
-    assert made["kinds"] == {"prior": len(load_model(tmp_path).weighed.queries)}
+    assert made["kinds"] == {"prior": len(load_model(tmp_path).weighted.queries)}
     _, out, _ = run("weigh", "-", data, "--out", tmp_path, "--kinds", "prior")
     assert out.endswith(f": {made['kinds']['prior']} prior.\n")
     found = as_json(run, "rules", tmp_path, "--query", "uncle", "--min-confidence", 0)
@@ -161,24 +161,24 @@ def learned(data, tmp_path_factory):
 
 
 def test_learn_weighs_but_not_as_published_nor_where_it_is_told_not_to(learned):
-    weighed = {name: load_model(folder).weighed is not None for name, folder in learned.items()}
-    assert weighed == {"default": True, "paper": False, "bare": False}
-    assert not (learned["paper"] / "weighed.safetensors").exists()
+    weighted = {name: load_model(folder).weighted is not None for name, folder in learned.items()}
+    assert weighted == {"default": True, "paper": False, "bare": False}
+    assert not (learned["paper"] / "weighted.safetensors").exists()
 
 
-def test_weighed_models_rank_better(learned):
+def test_weighted_models_rank_better(learned):
     found = {name: json.loads((folder / "metrics.json").read_text()) for name, folder in learned.items()}
     assert found["default"]["test"]["mrr"] > found["bare"]["test"]["mrr"] + 0.1
 
 
-def test_a_model_s_most_confident_rules_can_be_weighed(run, data, learned, tmp_path):
+def test_a_model_s_most_confident_rules_can_be_weighted(run, data, learned, tmp_path):
     found = as_json(run, "weigh", learned["bare"], data, "--out", tmp_path / "out")
-    assert isinstance(load_model(tmp_path / "out"), WeighedProgram)
+    assert isinstance(load_model(tmp_path / "out"), WeightedProgram)
     again = as_json(run, "weigh", tmp_path / "out", data, "--out", tmp_path / "again")
     assert again == {**found, "model": str(tmp_path / "again")}
 
 
-def test_weighed_rules_are_weighed_anew_with_all_their_kinds(run, data, tmp_path):
+def test_weighted_rules_are_weighted_anew_with_all_their_kinds(run, data, tmp_path):
     kinds = "chain,prior,unary,anchored,mirrored"
     few = ("--mine", 5, "--length", 2, "--max-rules", 12)
     first = as_json(run, "weigh", "-", data, "--out", tmp_path / "first", "--kinds", kinds, *few)
@@ -196,21 +196,21 @@ def test_weighed_rules_are_weighed_anew_with_all_their_kinds(run, data, tmp_path
 
 def test_a_learned_model_offers_the_rules_that_answer_for_it(run, data, learned, tmp_path):
     found = as_json(run, "weigh", learned["default"], data, "--out", tmp_path / "out")
-    weighed = load_model(learned["default"]).weighed.weighed
-    assert found["kinds"] == weighed.num_of_kinds
+    weighted = load_model(learned["default"]).weighted.weighted
+    assert found["kinds"] == weighted.num_of_kinds
 
 
-def test_a_model_is_not_written_over_by_weighed_rules(refuse, data, learned):
+def test_a_model_is_not_written_over_by_weighted_rules(refuse, data, learned):
     assert "Give another folder" in refuse("weigh", learned["bare"], data, "--out", learned["bare"])
     with pytest.raises(ConfigError, match="holds a model"):
-        load_model(learned["default"]).weighed.save(learned["bare"])
-    assert load_model(learned["bare"]).weighed is None
+        load_model(learned["default"]).weighted.save(learned["bare"])
+    assert load_model(learned["bare"]).weighted is None
 
 
-def test_a_model_saved_over_a_weighed_one_answers_itself(learned, tmp_path):
+def test_a_model_saved_over_a_weighted_one_answers_itself(learned, tmp_path):
     folder = shutil.copytree(learned["default"], tmp_path / "model")
     load_model(learned["bare"]).save(folder)
-    assert load_model(folder).weighed is None
+    assert load_model(folder).weighted is None
     assert {path.name for path in folder.iterdir()} == {path.name for path in learned["bare"].iterdir()}
 
 
@@ -231,7 +231,7 @@ def test_what_is_exported_concludes(run, data, learned, tmp_path, form):
     assert found.read_text() == expected.read_text()
 
 
-def test_a_weighed_model_is_asked_and_proves_by_the_same_commands(run, learned, data):
+def test_a_weighted_model_is_asked_and_proves_by_the_same_commands(run, learned, data):
     head, relation, tail = next(triple for triple in family_triples(40, 3) if triple[1] == "uncle")
     answers = as_json(run, "ask", learned["default"], data, "--relation", relation, "--head", head)
     score = {answer["entity"]: answer["score"] for answer in answers}[tail]
@@ -242,7 +242,7 @@ def test_a_weighed_model_is_asked_and_proves_by_the_same_commands(run, learned, 
     assert "uncle(X, Y) <= " in out
 
 
-def test_ctrl_c_while_weighing_keeps_the_model(run, data, tmp_path, monkeypatch):
+def test_ctrl_c_while_weighting_keeps_the_model(run, data, tmp_path, monkeypatch):
     interrupted = []
 
     class Interrupting(Miner):
@@ -259,5 +259,5 @@ def test_ctrl_c_while_weighing_keeps_the_model(run, data, tmp_path, monkeypatch)
     finally:
         signal.signal(signal.SIGINT, before)
     assert (code, bool(interrupted)) == (0, True)
-    assert load_model(tmp_path).weighed is None
+    assert load_model(tmp_path).weighted is None
     assert (tmp_path / "rules.tsv").exists()

@@ -15,18 +15,18 @@ NUM_OPERATORS, EMBEDDING_SIZE, HIDDEN_SIZE = 6, 5, 4
 shapes = st.fixed_dictionaries(
     {
         "num_steps": st.integers(1, 4),
-        "num_ranks": st.integers(1, 3),
+        "num_controllers": st.integers(1, 3),
         "memory_keys": st.sampled_from(["previous", "present"]),
     }
 )
 
 
-def controller(num_steps=3, num_ranks=2, memory_keys="previous", allowed=None, seed=0):
+def controller(num_steps=3, num_controllers=2, memory_keys="previous", allowed=None, seed=0):
     torch.manual_seed(seed)
     return RelationController(
         NUM_OPERATORS,
         num_steps=num_steps,
-        num_ranks=num_ranks,
+        num_controllers=num_controllers,
         embedding_size=EMBEDDING_SIZE,
         hidden_size=HIDDEN_SIZE,
         memory_keys=memory_keys,
@@ -90,10 +90,10 @@ def test_slots_that_do_not_exist_yet_hold_exactly_0(shape):
 @given(shape=shapes)
 def test_ranks_are_the_first_axis_and_each_has_its_own_mind(shape):
     attention = controller(**shape)(torch.tensor([2, 4]))
-    assert attention.operator.shape == (shape["num_ranks"], 2, shape["num_steps"], NUM_OPERATORS)
-    assert (attention.num_ranks, attention.num_steps) == (shape["num_ranks"], shape["num_steps"])
+    assert attention.operator.shape == (shape["num_controllers"], 2, shape["num_steps"], NUM_OPERATORS)
+    assert (attention.num_controllers, attention.num_steps) == (shape["num_controllers"], shape["num_steps"])
     operator = attention.operator.detach()
-    assert len(operator.flatten(1).unique(dim=0)) == shape["num_ranks"]
+    assert len(operator.flatten(1).unique(dim=0)) == shape["num_controllers"]
 
 
 def test_the_attention_of_a_query_does_not_depend_on_its_company():
@@ -134,23 +134,23 @@ def test_previous_keys_read_h0_to_the_last_and_present_keys_h1_to_this(
 
 
 @pytest.mark.parametrize("memory_keys", ["previous", "present"])
-@pytest.mark.parametrize(("num_steps", "num_ranks"), [(1, 2), (3, 1)])
-def test_the_way_back_leads_to_the_slopes_of_every_weight(num_steps, num_ranks, memory_keys):
+@pytest.mark.parametrize(("num_steps", "num_controllers"), [(1, 2), (3, 1)])
+def test_the_way_back_leads_to_the_slopes_of_every_weight(num_steps, num_controllers, memory_keys):
     allowed = torch.ones(NUM_OPERATORS, NUM_OPERATORS, dtype=torch.bool)
     allowed[2, 3:] = False
-    relation_controller = controller(num_steps, num_ranks, memory_keys, allowed)
+    relation_controller = controller(num_steps, num_controllers, memory_keys, allowed)
     queries = torch.tensor([4, 2])
     attention, back = relation_controller.read(queries)
     gradients = [torch.randn(each.shape, dtype=torch.float64) for each in attention.pair]
 
-    def weighed_sum():
+    def weighted_sum():
         pairs = zip(relation_controller(queries).pair, gradients, strict=True)
         return sum((each * gradient).sum() for each, gradient in pairs)
 
     found = zip(relation_controller.named_parameters(), back(*gradients), strict=True)
     for (name, weight), gradient in found:
-        slopes = finite_differences(weighed_sum, weight.data)
-        torch.testing.assert_close(gradient, slopes, rtol=1e-5, atol=1e-8, msg=name)
+        gradients = finite_differences(weighted_sum, weight.data)
+        torch.testing.assert_close(gradient, gradients, rtol=1e-5, atol=1e-8, msg=name)
 
 
 @pytest.mark.parametrize("memory_keys", ["previous", "present"])
@@ -175,7 +175,7 @@ def test_the_forget_gate_starts_open_and_the_others_level():
 
 
 def test_the_first_memory_has_logit_0_under_previous_keys():
-    relation_controller = controller(num_steps=1, num_ranks=1)
+    relation_controller = controller(num_steps=1, num_controllers=1)
     memory = attend(relation_controller)[1][0, 2, -1]
     _, before, last = hidden_states(relation_controller, 0, 2)
     assert np.log(memory[1] / memory[0]) == pytest.approx((before @ last).item())

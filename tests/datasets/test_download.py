@@ -12,10 +12,10 @@ import pytest
 
 from neurallp import DataError
 from neurallp.datasets import registry
-from neurallp.datasets.download import Patience, fetch
+from neurallp.datasets.download import RetryPolicy, fetch
 from neurallp.datasets.registry import PublicSet, Source, Sum, verify
 
-HASTY = Patience(tries=3, seconds=0.4, pause=0.01)
+HASTY = RetryPolicy(tries=3, seconds=0.4, pause=0.01)
 
 TEXTS = {
     part: "".join(f"{part}{n}\tlikes\tthing{n}\n" for n in range(3000)).encode()

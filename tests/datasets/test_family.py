@@ -30,7 +30,7 @@ FAMILIES = [(240, 4, 0), (240, 4, 1), (90, 3, 2), (300, 6, 3)]
 families = pytest.mark.parametrize("size", FAMILIES)
 
 
-class Tree:
+class Trie:
     """A second opinion: parents, sexes and marriages read off the facts, and each relation told from them."""
 
     def __init__(self, triples):
@@ -139,7 +139,7 @@ def test_names_suffice_for_the_largest_family_even_of_one_sex():
 
 
 def test_when_names_run_out_people_get_a_second_name():
-    people = Tree(family_triples(num_people=600)).people
+    people = Trie(family_triples(num_people=600)).people
     assert len(people) == 600
     assert {name.count("-") for name in people} == {0, 1}
     assert all(len(set(name.split("-"))) == name.count("-") + 1 for name in people)
@@ -147,12 +147,12 @@ def test_when_names_run_out_people_get_a_second_name():
 
 @families
 def test_every_person_asked_for_appears_in_some_fact(size):
-    assert len(Tree(family_triples(*size)).people) == size[0]
+    assert len(Trie(family_triples(*size)).people) == size[0]
 
 
 @families
 def test_facts_are_exactly_those_of_the_tree(size):
-    tree = Tree(family_triples(*size))
+    tree = Trie(family_triples(*size))
     marriages = {fact for fact in tree.facts if fact[1] in ("husband", "wife")}
     assert tree.facts - marriages == tree.kin_facts()
 
@@ -168,7 +168,7 @@ def test_sexes_agree_and_nobody_is_their_own_relative(size):
 
 @families
 def test_founders_aside_everybody_has_two_parents_who_are_married(size):
-    tree = Tree(family_triples(*size))
+    tree = Trie(family_triples(*size))
     couples = {frozenset((head, tail)) for head, relation, tail in tree.facts if relation == "wife"}
     assert {frozenset(parents) for parents in tree.parents.values() if parents} <= couples
 
@@ -185,7 +185,7 @@ def test_nobody_marries_twice_or_marries_kin(size):
 
 
 def test_single_people_childless_couples_and_only_children_exist():
-    tree = Tree(family_triples())
+    tree = Trie(family_triples())
     married = {head for head, relation, _ in tree.facts if relation in ("husband", "wife")}
     assert tree.people - married
     assert any(not tree.children[person] for person in married)

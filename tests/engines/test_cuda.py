@@ -47,9 +47,9 @@ def random_operators(rng, num_entities=30, num_relations=3, num_facts=80, hub_de
     return facts, Operators.of_facts(facts, num_entities, num_relations)
 
 
-def random_attention(rng, num_ranks, num_queries, num_steps, num_operators, dtype):
-    operator = rng.random((num_ranks, num_queries, num_steps, num_operators))
-    memory = np.tril(rng.random((num_ranks, num_queries, num_steps + 1, num_steps + 1)))
+def random_attention(rng, num_controllers, num_queries, num_steps, num_operators, dtype):
+    operator = rng.random((num_controllers, num_queries, num_steps, num_operators))
+    memory = np.tril(rng.random((num_controllers, num_queries, num_steps + 1, num_steps + 1)))
     return [torch.tensor(each / each.sum(-1, keepdims=True), dtype=dtype) for each in (operator, memory)]
 
 
@@ -61,7 +61,7 @@ def random_walks(rng, facts, operators, num_walks, num_queries, num_hidden):
     sources[: num_walks // 2] = asked[: num_walks // 2, 0, 0] if num_hidden else sources[: num_walks // 2]
     edges = operators.edges_of(asked.reshape(-1, 3)).reshape(num_walks, -1)
     edges[::5, 2:] = -1  # some walks hide less than others
-    return Walks.hiding(sources, rng.integers(0, num_queries, num_walks), edges)
+    return Walks.masking(sources, rng.integers(0, num_queries, num_walks), edges)
 
 
 def scores_and_gradients(engine, device, attention, walks, rows, entities, normalize):
@@ -75,13 +75,13 @@ def scores_and_gradients(engine, device, attention, walks, rows, entities, norma
 
 
 def assert_equal_to_reference(
-    seed, *, num_steps, num_ranks, num_hidden, normalize, dtype=torch.float32, may_return=True, **sizes
+    seed, *, num_steps, num_controllers, num_hidden, normalize, dtype=torch.float32, may_return=True, **sizes
 ):
     rng = np.random.default_rng(seed)
     max_bytes = sizes.pop("max_bytes", 1 << 30)
     num_walks = sizes.pop("num_walks", 40)
     facts, operators = random_operators(rng, **sizes)
-    attention = random_attention(rng, num_ranks, 7, num_steps, operators.num_operators, dtype)
+    attention = random_attention(rng, num_controllers, 7, num_steps, operators.num_operators, dtype)
     walks = replace(random_walks(rng, facts, operators, num_walks, 7, num_hidden), may_return=may_return)
     rows = rng.integers(0, num_walks, 3 * num_walks)
     entities = rng.integers(0, operators.num_entities, 3 * num_walks)
@@ -105,18 +105,18 @@ def assert_equal_to_reference(
 
 @needs_gpu
 @pytest.mark.parametrize("normalize", [False, True])
-@pytest.mark.parametrize("num_ranks", [1, 2])
+@pytest.mark.parametrize("num_controllers", [1, 2])
 @pytest.mark.parametrize("num_steps", [1, 2, 3, 4])
-def test_scores_and_gradients_equal_the_reference(num_steps, num_ranks, normalize):
+def test_scores_and_gradients_equal_the_reference(num_steps, num_controllers, normalize):
     assert_equal_to_reference(
-        num_steps, num_steps=num_steps, num_ranks=num_ranks, num_hidden=1, normalize=normalize
+        num_steps, num_steps=num_steps, num_controllers=num_controllers, num_hidden=1, normalize=normalize
     )
 
 
 @needs_gpu
 @pytest.mark.parametrize("num_hidden", [0, 1, 2, 30])
 def test_hidden_edges_are_not_used(num_hidden):
-    assert_equal_to_reference(5, num_steps=2, num_ranks=1, num_hidden=num_hidden, normalize=True)
+    assert_equal_to_reference(5, num_steps=2, num_controllers=1, num_hidden=num_hidden, normalize=True)
 
 
 @needs_gpu
@@ -124,26 +124,28 @@ def test_hidden_edges_are_not_used(num_hidden):
 @pytest.mark.parametrize("num_steps", [1, 2, 3])
 def test_walks_that_may_not_return_equal_the_reference(num_steps, normalize):
     assert_equal_to_reference(
-        13, num_steps=num_steps, num_ranks=2, num_hidden=1, normalize=normalize, may_return=False
+        13, num_steps=num_steps, num_controllers=2, num_hidden=1, normalize=normalize, may_return=False
     )
 
 
 @needs_gpu
 def test_hubs_are_summed_like_others():
     sizes = {"num_entities": 500, "num_relations": 2, "hub_degree": 400, "num_walks": 150}
-    assert_equal_to_reference(6, num_steps=2, num_ranks=1, num_hidden=1, normalize=True, **sizes)
+    assert_equal_to_reference(6, num_steps=2, num_controllers=1, num_hidden=1, normalize=True, **sizes)
 
 
 @needs_gpu
 def test_walks_done_in_parts_equal_walks_done_at_once():
     assert_equal_to_reference(
-        7, num_steps=2, num_ranks=2, num_hidden=1, normalize=True, max_bytes=1, num_walks=300
+        7, num_steps=2, num_controllers=2, num_hidden=1, normalize=True, max_bytes=1, num_walks=300
     )
 
 
 @needs_gpu
 def test_double_precision_stays_double():
-    assert_equal_to_reference(8, num_steps=3, num_ranks=1, num_hidden=2, normalize=True, dtype=torch.float64)
+    assert_equal_to_reference(
+        8, num_steps=3, num_controllers=1, num_hidden=2, normalize=True, dtype=torch.float64
+    )
 
 
 @needs_gpu
@@ -188,7 +190,7 @@ def test_the_way_back_in_inference_mode_leads_to_what_autograd_finds(max_bytes):
 def test_memory_grows_with_the_walks_up_to_the_limit():
     _, operators = random_operators(np.random.default_rng(12))
     engine = CudaEngine(operators, DEVICE, max_bytes=1 << 20)
-    few, more, many = (engine.bytes_needed(n, num_steps=2, num_ranks=1) for n in (128, 256, 10**6))
+    few, more, many = (engine.bytes_needed(n, num_steps=2, num_controllers=1) for n in (128, 256, 10**6))
     assert 0 < 2 * few == more < many <= 1 << 20
 
 

@@ -9,23 +9,23 @@ from hypothesis import strategies as st
 
 from neurallp import ConfigError
 from neurallp.controller.attention import Attention
-from neurallp.engines import cpu as frontier_module
+from neurallp.engines import cpu as cpu_module
 from neurallp.engines import make_engine
 from neurallp.engines.base import Walks
-from neurallp.engines.cpu import FrontierEngine
+from neurallp.engines.cpu import CpuEngine
 from neurallp.engines.cpu_kernels import walk_chunk
 from neurallp.engines.reference import ReferenceEngine
 from neurallp.graph.operators import Operators
 
 few = settings(max_examples=40, deadline=None)
-ENGINES = {"reference": ReferenceEngine, "frontier": FrontierEngine}
+ENGINES = {"reference": ReferenceEngine, "cpu": CpuEngine}
 each_engine = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 
 
 class Case:
     """A random graph with multi-edges, self-loops and isolated entities, and walks that hide facts on it."""
 
-    def __init__(self, seed, num_steps=2, num_ranks=1, dtype=torch.float64):
+    def __init__(self, seed, num_steps=2, num_controllers=1, dtype=torch.float64):
         rng = np.random.default_rng(seed)
         self.num_entities, num_relations, num_facts = (
             rng.integers(4, 12),
@@ -38,7 +38,7 @@ class Case:
         parallel = [[0, r, 1] for r in range(num_relations)]
         self.facts = np.unique(np.concatenate([np.stack(drawn, 1), loops, parallel]), axis=0)
         self.operators = Operators.of_facts(self.facts, int(self.num_entities), int(num_relations))
-        self.attention = random_attention(rng, num_ranks, 3, num_steps, 2 * num_relations, dtype)
+        self.attention = random_attention(rng, num_controllers, 3, num_steps, 2 * num_relations, dtype)
         self.walks = self._walks(rng, num_walks=20)
         self.rows = rng.integers(20, size=30)
         self.entities = rng.integers(self.num_entities, size=30)
@@ -49,7 +49,7 @@ class Case:
         sources = np.where(
             rng.random(num_walks) < 0.7, asked[:, 0], rng.integers(self.num_entities, size=num_walks)
         )
-        return Walks.hiding(sources, rng.integers(3, size=num_walks), self.operators.edges_of(asked))
+        return Walks.masking(sources, rng.integers(3, size=num_walks), self.operators.edges_of(asked))
 
     def results(self, engine, normalize):
         """Return pair scores, totals, gradients to both attentions, and all scores."""
@@ -79,21 +79,21 @@ class Case:
         return scores
 
 
-def random_attention(rng, num_ranks, num_queries, num_steps, num_operators, dtype):
-    operator = rng.random((num_ranks, num_queries, num_steps, num_operators)) + 0.01
-    memory = np.tril(rng.random((num_ranks, num_queries, num_steps + 1, num_steps + 1)) + 0.01)
+def random_attention(rng, num_controllers, num_queries, num_steps, num_operators, dtype):
+    operator = rng.random((num_controllers, num_queries, num_steps, num_operators)) + 0.01
+    memory = np.tril(rng.random((num_controllers, num_queries, num_steps + 1, num_steps + 1)) + 0.01)
     tensors = (torch.tensor(each / each.sum(-1, keepdims=True), dtype=dtype) for each in (operator, memory))
     return Attention(*(tensor.requires_grad_() for tensor in tensors))
 
 
-cases = {"seed": st.integers(0, 10**6), "num_ranks": st.integers(1, 2), "normalize": st.booleans()}
+cases = {"seed": st.integers(0, 10**6), "num_controllers": st.integers(1, 2), "normalize": st.booleans()}
 
 
 @each_engine
 @few
 @given(**cases, num_steps=st.integers(1, 3))
-def test_scores_equal_the_sum_over_all_chains(engine, seed, num_steps, num_ranks, normalize):
-    case = Case(seed, num_steps, num_ranks)
+def test_scores_equal_the_sum_over_all_chains(engine, seed, num_steps, num_controllers, normalize):
+    case = Case(seed, num_steps, num_controllers)
     scores = engine(case.operators).scores(case.attention, case.walks, normalize=normalize).dense()
     for walk in range(2):
         np.testing.assert_allclose(scores[walk], case.oracle_scores(walk, normalize), rtol=1e-10)
@@ -108,30 +108,29 @@ def test_chains_of_four_steps_are_summed_too(engine):
 
 @few
 @given(**cases, num_steps=st.integers(1, 4))
-def test_engines_agree_on_scores_totals_and_gradients(seed, num_steps, num_ranks, normalize):
-    case = Case(seed, num_steps, num_ranks)
+def test_engines_agree_on_scores_totals_and_gradients(seed, num_steps, num_controllers, normalize):
+    case = Case(seed, num_steps, num_controllers)
     expected = case.results(ReferenceEngine(case.operators), normalize)
-    for found, wanted in zip(case.results(FrontierEngine(case.operators), normalize), expected, strict=True):
+    for found, wanted in zip(case.results(CpuEngine(case.operators), normalize), expected, strict=True):
         torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-12)
 
 
 @few
 @given(**cases, num_steps=st.integers(1, 4))
-def test_single_precision_stays_within_a_hundred_thousandth(seed, num_steps, num_ranks, normalize):
-    exact, single = Case(seed, num_steps, num_ranks), Case(seed, num_steps, num_ranks, dtype=torch.float32)
+def test_single_precision_stays_within_a_hundred_thousandth(seed, num_steps, num_controllers, normalize):
+    exact, single = (
+        Case(seed, num_steps, num_controllers),
+        Case(seed, num_steps, num_controllers, dtype=torch.float32),
+    )
     expected = exact.results(ReferenceEngine(exact.operators), normalize)
-    for found, wanted in zip(
-        single.results(FrontierEngine(single.operators), normalize), expected, strict=True
-    ):
+    for found, wanted in zip(single.results(CpuEngine(single.operators), normalize), expected, strict=True):
         assert found.dtype == torch.float32
         assert float((found - wanted).abs().max()) <= 1e-5 * max(1e-3, float(wanted.abs().max()))
 
 
-def assert_frontier_equals_reference(case, normalize=True, through=None):
+def assert_cpu_equals_reference(case, normalize=True, through=None):
     """Compare results; `through` multiplies the gradients to both attentions first."""
-    found, wanted = (
-        case.results(make(case.operators), normalize) for make in (FrontierEngine, ReferenceEngine)
-    )
+    found, wanted = (case.results(make(case.operators), normalize) for make in (CpuEngine, ReferenceEngine))
     for results in (found, wanted):
         results[2:4] = [a * b for a, b in zip(results[2:4], through or (1.0, 1.0), strict=True)]
     for ours, theirs in zip(found, wanted, strict=True):
@@ -142,9 +141,9 @@ def assert_frontier_equals_reference(case, normalize=True, through=None):
 @few
 @given(**cases, num_steps=st.integers(1, 4))
 def test_one_answer_for_each_walk_or_its_total_alone_gets_the_same_gradients(
-    output, seed, num_steps, num_ranks, normalize
+    output, seed, num_steps, num_controllers, normalize
 ):
-    case, rng = Case(seed, num_steps, num_ranks), np.random.default_rng(seed)
+    case, rng = Case(seed, num_steps, num_controllers), np.random.default_rng(seed)
     rows, entities = rng.permutation(20), case.entities[:20]
     found, wanted = (
         torch.autograd.grad(
@@ -154,7 +153,7 @@ def test_one_answer_for_each_walk_or_its_total_alone_gets_the_same_gradients(
             case.attention.pair,
             case.gradients[1],
         )
-        for make in (FrontierEngine, ReferenceEngine)
+        for make in (CpuEngine, ReferenceEngine)
     )
     for ours, theirs in zip(found, wanted, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-12)
@@ -165,20 +164,20 @@ def test_any_number_of_facts_can_be_hidden_from_one_walk(num_hidden):
     case, rng = Case(11, num_steps=3), np.random.default_rng(0)
     asked = np.stack([rng.permutation(len(case.facts))[:num_hidden] for _ in range(20)])
     edges = case.operators.edges_of(case.facts[asked].reshape(-1, 3)).reshape(20, -1)
-    case.walks = Walks.hiding(case.walks.sources, case.walks.rows, edges)
-    assert_frontier_equals_reference(case)
+    case.walks = Walks.masking(case.walks.sources, case.walks.rows, edges)
+    assert_cpu_equals_reference(case)
 
 
 @few
 @given(**cases, num_steps=st.integers(1, 4))
 def test_attention_of_exactly_zero_gets_the_gradients_that_softmax_lets_through(
-    seed, num_steps, num_ranks, normalize
+    seed, num_steps, num_controllers, normalize
 ):
-    case, rng = Case(seed, num_steps, num_ranks), np.random.default_rng(seed)
+    case, rng = Case(seed, num_steps, num_controllers), np.random.default_rng(seed)
     kept = [torch.tensor(rng.integers(2, size=each.shape)) for each in case.attention.pair]
     some = [(each * keep).detach() for each, keep in zip(case.attention.pair, kept, strict=True)]
     case.attention = Attention(*(each.clone().requires_grad_() for each in some))
-    assert_frontier_equals_reference(case, normalize, through=some)
+    assert_cpu_equals_reference(case, normalize, through=some)
 
 
 @pytest.mark.parametrize("num_steps", [1, 2])
@@ -186,13 +185,13 @@ def test_a_memory_too_faint_to_be_divided_by_its_sum_gets_the_same_gradients(num
     case = Case(2, num_steps)
     faint = torch.full_like(case.attention.operator, 1e-22).requires_grad_()
     case.attention = Attention(faint, case.attention.memory)
-    assert_frontier_equals_reference(case)
+    assert_cpu_equals_reference(case)
 
 
 @each_engine
 @pytest.mark.parametrize("normalize", [False, True])
 def test_gradients_pass_the_finite_difference_check(engine, normalize):
-    case = Case(3, num_steps=3, num_ranks=2)
+    case = Case(3, num_steps=3, num_controllers=2)
     walker = engine(case.operators)
 
     def outputs(operator, memory):
@@ -203,17 +202,17 @@ def test_gradients_pass_the_finite_difference_check(engine, normalize):
 
 
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
-    monkeypatch.setattr(frontier_module, "CHUNK", 3)
-    monkeypatch.setattr(frontier_module, "WORTH_WAKING", 0.0)
+    monkeypatch.setattr(cpu_module, "CHUNK", 3)
+    monkeypatch.setattr(cpu_module, "MIN_PARALLEL_SECONDS", 0.0)
     case = Case(5, num_steps=3, dtype=torch.float32)
-    one, two, three = (case.results(FrontierEngine(case.operators, n), True) for n in (1, 2, 3))
+    one, two, three = (case.results(CpuEngine(case.operators, n), True) for n in (1, 2, 3))
     assert all(torch.equal(a, b) and torch.equal(a, c) for a, b, c in zip(one, two, three, strict=True))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_training_and_ranking_are_served_by_one_compiled_kernel(dtype):
     case = Case(3, dtype=dtype)
-    engine = FrontierEngine(case.operators)
+    engine = CpuEngine(case.operators)
     case.results(engine, normalize=True)
     ends = engine.pair_scores(case.attention, case.walks, case.rows, case.entities, normalize=True)
     torch.autograd.grad(sum(each.sum() for each in ends), case.attention.pair)  # ones that share one place
@@ -223,17 +222,17 @@ def test_training_and_ranking_are_served_by_one_compiled_kernel(dtype):
 
 def test_gradients_in_parts_equal_gradients_at_once(monkeypatch):
     case = Case(5, num_steps=2)
-    at_once = case.results(FrontierEngine(case.operators), True)
-    monkeypatch.setattr(frontier_module, "MOST_GRADIENT_BYTES", 1)
-    monkeypatch.setattr(frontier_module, "CHUNK", 3)
-    in_parts = case.results(FrontierEngine(case.operators), True)
+    at_once = case.results(CpuEngine(case.operators), True)
+    monkeypatch.setattr(cpu_module, "MAX_GRADIENT_BYTES", 1)
+    monkeypatch.setattr(cpu_module, "CHUNK", 3)
+    in_parts = case.results(CpuEngine(case.operators), True)
     assert all(torch.equal(a, b) for a, b in zip(at_once, in_parts, strict=True))
 
 
 @each_engine
 @pytest.mark.parametrize("one_each", [False, True])
 def test_the_way_back_leads_to_what_autograd_finds(engine, one_each):
-    case = Case(7, num_steps=2, num_ranks=2)
+    case = Case(7, num_steps=2, num_controllers=2)
     rows, entities = (np.arange(20), case.entities[:20]) if one_each else (case.rows, case.entities)
     asked = case.attention, case.walks, rows, entities
     walker, (to_scores, to_totals) = engine(case.operators), case.gradients
@@ -254,7 +253,7 @@ def test_what_only_a_hidden_fact_leads_to_scores_exactly_zero(engine, normalize)
     operators = Operators.of_facts(facts, 5, 2)
     attention = random_attention(np.random.default_rng(0), 1, 1, 3, 4, torch.float32)
     hidden = operators.edges_of(facts[:2]).reshape(1, -1)
-    walks = Walks.hiding(np.array([0]), np.array([0]), hidden)
+    walks = Walks.masking(np.array([0]), np.array([0]), hidden)
     walker = engine(operators)
     scores, _ = walker.pair_scores(attention, walks, np.zeros(4, int), np.arange(1, 5), normalize=normalize)
     assert scores.tolist() == [0.0] * 4
@@ -291,15 +290,15 @@ def test_renaming_entities_permutes_scores(engine):
 @each_engine
 def test_a_longer_training_batch_needs_more_memory(engine):
     walker = engine(Case(1).operators)
-    sizes = [walker.bytes_needed(n, num_steps=2, num_ranks=1) for n in (64, 1024)]
+    sizes = [walker.bytes_needed(n, num_steps=2, num_controllers=1) for n in (64, 1024)]
     assert 0 < sizes[0] < sizes[1]
 
 
 def test_the_engine_is_chosen_by_name():
     operators = Case(1).operators
-    assert isinstance(make_engine("auto", operators), FrontierEngine)
+    assert isinstance(make_engine("auto", operators), CpuEngine)
     assert isinstance(make_engine("reference", operators), ReferenceEngine)
-    with pytest.raises(ConfigError, match="There are: auto, reference, frontier, cuda"):
+    with pytest.raises(ConfigError, match="There are: auto, reference, cpu, cuda"):
         make_engine("abacus", operators)
     with pytest.raises(ConfigError, match="cannot run on 'cuda'"):
-        make_engine("frontier", operators, "cuda")
+        make_engine("cpu", operators, "cuda")

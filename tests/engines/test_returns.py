@@ -16,7 +16,7 @@ from neurallp.engines.base import Walks
 from neurallp.graph.operators import Operators
 
 few = settings(max_examples=40, deadline=None)
-ENGINES = ("reference", "frontier")
+ENGINES = ("reference", "cpu")
 
 
 def attention(operator, memory):
@@ -64,11 +64,11 @@ def test_pairs_totals_and_gradients_of_walks_that_may_not_return_equal_the_refer
     everyone = np.arange(len(kb.entities))
     sources, entities = (each.reshape(-1) for each in np.meshgrid(everyone, everyone, indexing="ij"))
     hidden = operators.edges_of(kb.facts[:1]).repeat(len(sources), axis=0)
-    walks = Walks.hiding(sources, np.zeros_like(sources), hidden if hides else hidden[:, :0])
+    walks = Walks.masking(sources, np.zeros_like(sources), hidden if hides else hidden[:, :0])
     walks = replace(walks, may_return=False)
     outcomes = []
     for name in ENGINES:
-        # Attention of exactly 0 gets no gradient from the frontier engine, which does not follow it.
+        # Attention of exactly 0 gets no gradient from the cpu engine, which does not follow it.
         inputs = attention(drawn[0] + 0.01, np.tril(drawn[1] + 0.01))
         pairs, totals = make_engine(name, operators).pair_scores(
             inputs, walks, np.arange(len(walks)), entities, normalize=normalize
@@ -76,8 +76,8 @@ def test_pairs_totals_and_gradients_of_walks_that_may_not_return_equal_the_refer
         weights = torch.linspace(0.5, 2.0, len(pairs), dtype=torch.float64)
         ((weights * pairs).sum() + (totals**2).sum()).backward()
         outcomes.append([each.detach() for each in (pairs, totals, *(a.grad for a in inputs.pair))])
-    for reference, frontier in zip(*outcomes, strict=True):
-        torch.testing.assert_close(frontier, reference, rtol=1e-8, atol=1e-8)
+    for reference, cpu in zip(*outcomes, strict=True):
+        torch.testing.assert_close(cpu, reference, rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", ENGINES)

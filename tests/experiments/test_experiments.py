@@ -129,11 +129,11 @@ def test_what_cannot_be_measured_says_why_and_is_tried_again(trace, tmp_path):
 
 def test_processes_find_what_one_finds(trace, tmp_path):
     experiment = Experiment((plan_of("abc", "impossible"),))
-    apart = results_of(jobs_of(experiment, 2, tmp_path / "apart"), num_processes=2)
+    inequalities = results_of(jobs_of(experiment, 2, tmp_path / "inequalities"), num_processes=2)
     alone = results_of(jobs_of(experiment, 2, tmp_path / "alone"))
     for cell in experiment.cells():
-        assert [found["MRR"] for found in apart.of(cell)] == [found["MRR"] for found in alone.of(cell)]
-    assert len(list((tmp_path / "apart" / "cells").iterdir())) == 2
+        assert [found["MRR"] for found in inequalities.of(cell)] == [found["MRR"] for found in alone.of(cell)]
+    assert len(list((tmp_path / "inequalities" / "cells").iterdir())) == 2
 
 
 STOPPED = """
@@ -203,7 +203,7 @@ def _write_split(folder, triples):
 @pytest.mark.parametrize("name", ["srl", "completion", "inductive"])
 def test_an_experiment_runs_quickly_on_small_data(run, families, monkeypatch, tmp_path, name):
     monkeypatch.setenv("NEURALLP_DATA", str(families))
-    monkeypatch.setattr("neurallp.experiments.measuring.QUICK", {"num_epochs": 1, "num_ranks": 1})
+    monkeypatch.setattr("neurallp.experiments.measuring.QUICK", {"num_epochs": 1, "num_controllers": 1})
     monkeypatch.setattr("neurallp.experiments.measuring.QUICK_TRIPLES", 20)
     monkeypatch.setattr("neurallp.experiments.measuring.fit_baseline", no_baseline)
     monkeypatch.setattr("neurallp.experiments.inductive.fit_baseline", no_baseline)
@@ -213,7 +213,7 @@ def test_an_experiment_runs_quickly_on_small_data(run, families, monkeypatch, tm
     assert json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8")) == tables
     assert tables[0]["title"] in (tmp_path / f"{name}.md").read_text(encoding="utf-8")
     for row in tables[0]["rows"]:
-        if row.get("model", "").startswith(("paper", "ours", "weighed")):
+        if row.get("model", "").startswith(("paper", "ours", "weighted")):
             assert 0 <= row["Hits@10"]["mean"] <= 1, row
     check = {"completion": check_rules, "inductive": check_regimes}.get(name)
     if check:
@@ -234,7 +234,7 @@ def check_rules(tables):
 
 def check_regimes(tables):
     paper, sampled, everywhere = tables
-    assert {row["data"] for row in paper["rows"] if row["model"] == "weighed"} == {
+    assert {row["data"] for row in paper["rows"] if row["model"] == "weighted"} == {
         "WN18",
         "FB15K",
         "FB15K-237",

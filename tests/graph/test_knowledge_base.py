@@ -215,19 +215,19 @@ def test_a_share_that_leaves_nothing_is_refused(share):
 @given(id_triples, st.integers(0, 3))
 def test_each_relation_puts_a_quarter_of_its_triples_in_train_but_at_least_one(triples, seed):
     split = split_triples(kb_of(triples), share=0.1)
-    apart = separate_facts(split, seed)
-    asked = Counter(apart.train[:, 1].tolist())
+    inequalities = separate_facts(split, seed)
+    asked = Counter(inequalities.train[:, 1].tolist())
     assert asked == {r: max(1, n // 4) for r, n in Counter(split.train[:, 1].tolist()).items()}
-    assert sorted(rows(apart.facts) + rows(apart.train)) == sorted(rows(split.train))
+    assert sorted(rows(inequalities.facts) + rows(inequalities.train)) == sorted(rows(split.train))
 
 
 @few
 @given(id_triples, st.integers(0, 3))
 def test_unlinked_training_pairs_are_not_linked_in_facts(triples, seed):
     split = split_triples(kb_of(triples), share=0.1)
-    apart = separate_facts(split, seed, unlinked=True)
-    assert not pairs(apart.facts) & pairs(apart.train)
-    assert sorted(rows(apart.facts) + rows(apart.train)) == sorted(rows(split.train))
+    inequalities = separate_facts(split, seed, unlinked=True)
+    assert not pairs(inequalities.facts) & pairs(inequalities.train)
+    assert sorted(rows(inequalities.facts) + rows(inequalities.train)) == sorted(rows(split.train))
 
 
 @few

@@ -92,7 +92,7 @@ def test_scores_of_pairs_are_the_scores_and_each_walk_s_total_is_their_sum(kb, s
 
 def test_scores_of_pairs_teach_every_weight_of_the_controller():
     kb = chain(("a", "r", "b"), ("b", "r", "c"), ("c", "s", "d"), ("a", "s", "d"))
-    model = untrained(kb, num_ranks=2)
+    model = untrained(kb, num_controllers=2)
     engine = ReferenceEngine(Operators.of(kb))
     walks = Walks.free(np.array([0, 1]), np.array([0, 1]))
     followed = model.follow(engine, walks, np.array([0, 1]), np.array([2, 3]))
@@ -174,7 +174,7 @@ def test_at_least_one_relation_and_at_most_all_are_allowed():
 def test_a_model_gives_exactly_0_to_operators_beyond_the_limit():
     kb = family()
     queries = np.arange(kb.relations.num_operators)
-    operator = untrained(kb, operators_per_query=4, num_ranks=2).attend(queries).operator
+    operator = untrained(kb, operators_per_query=4, num_controllers=2).attend(queries).operator
     allowed = most_related_operators(kb, 4)
     assert ((operator > 0).numpy() == allowed[None, :, None, :]).all()
 
@@ -183,7 +183,7 @@ def test_a_model_gives_exactly_0_to_operators_beyond_the_limit():
 
 
 @pytest.mark.parametrize(
-    "field", ["num_steps", "num_ranks", "embedding_size", "hidden_size", "operators_per_query"]
+    "field", ["num_steps", "num_controllers", "embedding_size", "hidden_size", "operators_per_query"]
 )
 def test_a_size_below_1_is_refused_by_name(field):
     with pytest.raises(ConfigError, match=f"^{field} must be at least 1, got 0"):

@@ -28,20 +28,20 @@ def test_log_score_is_the_mean_of_minus_the_logarithm(answers):
 @few
 @given(pairs=pairs)
 def test_share_is_the_mean_of_minus_the_logarithm_of_the_answer_s_part_of_the_whole(pairs):
-    answers, rivals = zip(*pairs, strict=True)
+    answers, negatives = zip(*pairs, strict=True)
     expected = -sum(math.log(answer / (answer + rival)) for answer, rival in pairs) / len(pairs)
-    assert share(tensor(answers), tensor(rivals))[0].item() == pytest.approx(expected, abs=1e-12)
+    assert share(tensor(answers), tensor(negatives))[0].item() == pytest.approx(expected, abs=1e-12)
 
 
 @few
 @given(pairs=st.lists(st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)), min_size=1, max_size=6))
 def test_gradients_are_the_slopes_of_the_loss(pairs):
-    answers, rivals = (tensor(each) for each in zip(*pairs, strict=True))
-    for objective, scores in ((log_score, [answers]), (share, [answers, rivals])):
+    answers, negatives = (tensor(each) for each in zip(*pairs, strict=True))
+    for objective, scores in ((log_score, [answers]), (share, [answers, negatives])):
         _, *gradients = objective(*scores)
         for each, gradient in zip(scores, gradients, strict=True):
-            slopes = finite_differences(partial(loss_of, objective, scores), each)
-            torch.testing.assert_close(gradient, slopes, rtol=1e-5, atol=1e-8)
+            gradients = finite_differences(partial(loss_of, objective, scores), each)
+            torch.testing.assert_close(gradient, gradients, rtol=1e-5, atol=1e-8)
 
 
 def loss_of(objective, scores):
@@ -54,9 +54,9 @@ def test_an_unreachable_answer_costs_but_does_not_teach_the_log_score():
     assert to_answers.tolist() == [0, -1]
 
 
-@pytest.mark.parametrize("rivals", [0.0, 0.3])
-def test_an_unreachable_answer_is_left_out_of_the_share(rivals):
-    loss, to_answers, to_rivals = share(tensor([0.0, 0.5]), tensor([rivals, 0.5]))
+@pytest.mark.parametrize("negatives", [0.0, 0.3])
+def test_an_unreachable_answer_is_left_out_of_the_share(negatives):
+    loss, to_answers, to_rivals = share(tensor([0.0, 0.5]), tensor([negatives, 0.5]))
     assert loss.item() == pytest.approx(math.log(2))
     assert to_answers.tolist() == pytest.approx([0, -1])
     assert to_rivals.tolist() == pytest.approx([0, 1])

@@ -144,7 +144,7 @@ def test_weights_that_are_no_numbers_end_training_with_advice(family, objective)
         {"learning_rate": float("nan")},
         {"learning_rate": float("inf")},
         {"objective": "foo"},
-        {"hiding": "foo"},
+        {"masking": "foo"},
         {"facts_apart": "foo"},
         {"seed": -1},
         {"seed": 2**63},
@@ -193,7 +193,7 @@ def as_set(triples):
 
 
 def test_hiding_the_fact_hides_both_its_edges_from_both_its_questions(family):
-    lesson = lesson_of(family, hiding="fact")
+    lesson = lesson_of(family, masking="fact")
     facts = family.train[:5]
     hidden = hidden_from_each(lesson, lesson.batch(facts))
     for place, fact in enumerate(facts):
@@ -202,7 +202,7 @@ def test_hiding_the_fact_hides_both_its_edges_from_both_its_questions(family):
 
 
 def test_hiding_the_batch_hides_both_edges_of_all_its_facts_from_every_question(family):
-    lesson = lesson_of(family, hiding="batch")
+    lesson = lesson_of(family, masking="batch")
     facts = lesson.asked[:5]
     whole = set().union(*(both_edges(fact, len(family.relations)) for fact in facts))
     assert hidden_from_each(lesson, lesson.batch(facts)) == [whole] * 10
@@ -210,39 +210,39 @@ def test_hiding_the_batch_hides_both_edges_of_all_its_facts_from_every_question(
 
 def test_hiding_train_walks_on_facts_alone_and_hides_nothing_more(family):
     split = separate_facts(family)
-    lesson = lesson_of(split, hiding="train")
+    lesson = lesson_of(split, masking="train")
     assert walked_facts(lesson) == as_set(split.facts)
     assert as_set(lesson.asked) == as_set(split.train)
     assert hidden_from_each(lesson, lesson.batch(split.train[:5])) == [set()] * 10
 
 
-@pytest.mark.parametrize("hiding", ["fact", "batch"])
-def test_otherwise_everything_known_is_walked_on(family, hiding):
-    assert walked_facts(lesson_of(separate_facts(family), hiding=hiding)) == as_set(family.train)
+@pytest.mark.parametrize("masking", ["fact", "batch"])
+def test_otherwise_everything_known_is_walked_on(family, masking):
+    assert walked_facts(lesson_of(separate_facts(family), masking=masking)) == as_set(family.train)
 
 
-@pytest.mark.parametrize("hiding", ["fact", "batch", "train"])
-def test_a_fact_that_only_itself_would_prove_scores_exactly_0(lonely, hiding):
-    training = prepare(lonely, *configure(**SMALL, hiding=hiding, batch_size=2))
+@pytest.mark.parametrize("masking", ["fact", "batch", "train"])
+def test_a_fact_that_only_itself_would_prove_scores_exactly_0(lonely, masking):
+    training = prepare(lonely, *configure(**SMALL, masking=masking, batch_size=2))
     batch = training.lesson.batch(training.lesson.asked[:1])
     followed = training.model.follow(training.engine, batch.walks, np.arange(2), batch.questions.answers)
     assert followed.scores.tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(
-    ("apart", "hiding"), [("relation", "train"), ("relation", "batch"), ("unlinked", "train")]
+    ("inequalities", "masking"), [("relation", "train"), ("relation", "batch"), ("unlinked", "train")]
 )
-def test_where_there_is_no_facts_part_a_quarter_of_train_is_asked(family, apart, hiding):
-    lesson = lesson_of(family, hiding=hiding, facts_apart=apart)
+def test_where_there_is_no_facts_part_a_quarter_of_train_is_asked(family, inequalities, masking):
+    lesson = lesson_of(family, masking=masking, facts_apart=inequalities)
     num_relations = len(np.unique(family.train[:, 1]))
     assert abs(len(lesson.asked) - len(family.train) / 4) <= num_relations
     assert as_set(lesson.asked) <= as_set(family.train)
-    if hiding == "train":
+    if masking == "train":
         assert walked_facts(lesson) == as_set(family.train) - as_set(lesson.asked)
 
 
 def test_every_relation_gives_up_a_quarter_of_its_facts_and_at_least_one(family):
-    asked = lesson_of(family, hiding="train").asked
+    asked = lesson_of(family, masking="train").asked
     for relation in np.unique(family.train[:, 1]):
         have = np.count_nonzero(family.train[:, 1] == relation)
         assert np.count_nonzero(asked[:, 1] == relation) == max(1, have // 4)
@@ -252,7 +252,7 @@ def test_a_facts_part_that_is_given_stays_as_it_is(family):
     given = Split(
         family.entities, family.relations, family.train[:9], family.train[9:], family.valid, family.test
     )
-    lesson = lesson_of(given, hiding="train")
+    lesson = lesson_of(given, masking="train")
     assert walked_facts(lesson) == as_set(family.train[:9])
     assert as_set(lesson.asked) == as_set(family.train[9:])
 
@@ -339,7 +339,7 @@ def test_a_planted_rule_of_length_3_is_the_first_that_is_recovered(seed):
         num_steps=3,
         num_epochs=20,
         patience=20,
-        hiding="batch",
+        masking="batch",
         seed=seed,
     )
     best = program.rules("target")[0]
@@ -452,15 +452,15 @@ def test_training_goes_on_after_its_program_was_taken(family):
 
 def test_moments_of_other_weights_cannot_be_resumed(family):
     training, _ = train(family, num_epochs=1)
-    apart = {key: value for key, value in training.state().items() if not key.startswith("moments.")}
+    inequalities = {key: value for key, value in training.state().items() if not key.startswith("moments.")}
     for place, weights in enumerate(training.descent.weights):
-        apart[f"optimizer.{place}.exp_avg"] = torch.zeros_like(weights)
+        inequalities[f"optimizer.{place}.exp_avg"] = torch.zeros_like(weights)
     with pytest.raises(ModelError, match="another version"):
-        training.restore(apart, [])
+        training.restore(inequalities, [])
 
 
 @pytest.mark.parametrize(
-    ("setting", "value"), [("num_steps", 3), ("seed", 1), ("hiding", "batch"), ("learning_rate", 0.5)]
+    ("setting", "value"), [("num_steps", 3), ("seed", 1), ("masking", "batch"), ("learning_rate", 0.5)]
 )
 def test_other_settings_cannot_be_resumed(family, tmp_path, setting, value):
     interrupt(family, tmp_path, num_epochs=2)

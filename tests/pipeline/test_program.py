@@ -54,7 +54,11 @@ def test_a_program_tells_its_size(program):
 
 @pytest.mark.parametrize(
     ("preset", "settings"),
-    [("default", {}), ("paper", {}), ("default", {"num_ranks": 2, "objective": "share", "normalize": False})],
+    [
+        ("default", {}),
+        ("paper", {}),
+        ("default", {"num_controllers": 2, "objective": "share", "normalize": False}),
+    ],
 )
 def test_every_way_to_learn_gives_rules_that_can_be_asked(split, preset, settings):
     program = learn(split, preset=preset, weigh=False, **SMALL | settings, num_epochs=1)
@@ -70,13 +74,13 @@ def test_settings_go_to_the_configuration_they_belong_to():
 
 def test_the_paper_s_preset_hides_the_batch_and_stops_at_no_sign_of_decline():
     model, training = configure("paper")
-    assert (training.hiding, training.objective, training.patience) == ("batch", "log-score", 10)
+    assert (training.masking, training.objective, training.patience) == ("batch", "log-score", 10)
     assert not model.exclude_source
 
 
 def test_what_is_given_overrules_the_preset_and_none_is_not_given():
-    _, training = configure("paper", hiding="train", patience=None)
-    assert (training.hiding, training.patience) == ("train", 10)
+    _, training = configure("paper", masking="train", patience=None)
+    assert (training.masking, training.patience) == ("train", 10)
 
 
 def test_unknown_settings_and_presets_are_refused_by_name():
@@ -102,11 +106,11 @@ def test_without_train_there_is_nothing_to_learn_from():
         prepare(name_parts({"facts": [("a", "r", "b")]}), *configure())
 
 
-@pytest.mark.parametrize("hiding", ["fact", "batch", "train"])
+@pytest.mark.parametrize("masking", ["fact", "batch", "train"])
 @pytest.mark.parametrize("objective", ["log-score", "share"])
-def test_a_single_fact_can_be_learned_from_though_there_is_nothing_to_find(hiding, objective):
+def test_a_single_fact_can_be_learned_from_though_there_is_nothing_to_find(masking, objective):
     kb = KnowledgeBase.from_triples([("a", "r", "b")])
-    program = learn(kb, weigh=False, **SMALL, num_epochs=2, hiding=hiding, objective=objective)
+    program = learn(kb, weigh=False, **SMALL, num_epochs=2, masking=masking, objective=objective)
     assert all(rule.confidence > 0 for rule in program.rules())
 
 

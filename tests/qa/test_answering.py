@@ -6,7 +6,7 @@ from samples import attentions
 
 from neurallp import KnowledgeBase, QuestionError, QuestionProgram
 from neurallp.qa.answering import weigh_bodies
-from neurallp.rules.extraction import recover_all
+from neurallp.rules.extraction import extract_all
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -97,7 +97,7 @@ def test_new_entities_are_answered_about(cinema):
 def test_where_everything_is_usual_bodies_weigh_what_algorithm_1_says(drawn):
     operator, memory = drawn
     size = operator.shape[2]
-    want = {body: c for body, c in recover_all(operator, memory).items() if body and c > 0}
+    want = {body: c for body, c in extract_all(operator, memory).items() if body and c > 0}
     found = dict(weigh_bodies(operator, memory, np.ones(size), np.ones((size, size)), normalize=False))
     total = sum(want.values())
     assert found == pytest.approx({body: c / total for body, c in want.items()})

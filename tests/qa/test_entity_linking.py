@@ -4,15 +4,15 @@ from hypothesis import strategies as st
 
 from neurallp import QuestionError
 from neurallp.graph.vocabulary import Vocabulary
-from neurallp.qa.entity_linking import Spotter, unmark
+from neurallp.qa.entity_linking import EntityLinker, unmark
 from neurallp.qa.tokens import WordVocabulary
 
 NAMES = ("Blade", "Blade Runner", "Amélie", "director", "Rio", "Ridley Scott", "ridley scott", "$", "12")
-SPOTTER = Spotter(Vocabulary(NAMES))
+SPOTTER = EntityLinker(Vocabulary(NAMES))
 
 
-def spotted(text, *surprise):
-    return [mention.name for mention in SPOTTER.spot(text, *surprise)]
+def spotted(text, *surprisal):
+    return [mention.name for mention in SPOTTER.spot(text, *surprisal)]
 
 
 def test_the_longest_name_comes_first_and_the_others_are_kept():
@@ -34,7 +34,7 @@ def test_of_namesakes_the_one_that_stands_there_letter_by_letter_comes_first():
 
 def test_a_word_that_questions_use_is_less_likely_a_name():
     words = WordVocabulary.of([["who", "is", "the", "director", "of"]] * 10)
-    assert spotted("who is the director of Rio", words.surprise)[0] == "Rio"
+    assert spotted("who is the director of Rio", words.surprisal)[0] == "Rio"
 
 
 def test_a_mark_is_honoured():

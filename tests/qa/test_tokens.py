@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neurallp import QuestionError
-from neurallp.qa.tokens import MOST_WORDS, UNKNOWN, WordVocabulary, split_words, tokenise
+from neurallp.qa.tokens import MAX_WORDS, UNKNOWN, WordVocabulary, split_words, tokenise
 
 
 def test_words_are_compared_without_case_accents_and_punctuation():
@@ -23,7 +23,7 @@ def test_an_empty_question_is_refused(text):
 
 
 def test_a_question_as_long_as_a_book_is_refused():
-    split_words("word " * MOST_WORDS)
+    split_words("word " * MAX_WORDS)
     with pytest.raises(QuestionError, match=r"10,000 words; at most 200"):
         split_words("word " * 10_000)
 
@@ -31,5 +31,5 @@ def test_a_question_as_long_as_a_book_is_refused():
 def test_the_most_frequent_words_have_the_lowest_numbers_and_surprise_least():
     words = WordVocabulary.of([["who", "wrote"], ["who", "directed"], ["who", "wrote"]])
     assert words.id("who") < words.id("wrote") < words.id("directed")
-    assert words.surprise("who") < words.surprise("wrote") < words.surprise("rio")
+    assert words.surprisal("who") < words.surprisal("wrote") < words.surprisal("rio")
     assert words.id("rio") == UNKNOWN

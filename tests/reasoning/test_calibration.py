@@ -24,12 +24,12 @@ from neurallp.reasoning.calibration import (
     judge,
     shares,
 )
-from neurallp.weighting.fitting import WeighingConfig
+from neurallp.weighting.fitting import WeightingConfig
 
 pytest.importorskip("sklearn")
 
 METHODS = pytest.mark.parametrize("method", ["isotonic", "platt"])
-CONFIG = WeighingConfig(max_length=2, num_candidates=20, seed=3)
+CONFIG = WeightingConfig(max_length=2, num_candidates=20, seed=3)
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +43,15 @@ def split(kb):
 
 
 @pytest.fixture(scope="module")
-def weighed(split):
+def weighted(split):
     return weigh_rules(split, CONFIG)
 
 
 @pytest.fixture
-def folder(weighed, tmp_path):
-    """A folder of weighed rules without calibration."""
-    weighed.calibration = None
-    weighed.save(tmp_path / "model")
+def folder(weighted, tmp_path):
+    """A folder of weighted rules without calibration."""
+    weighted.calibration = None
+    weighted.save(tmp_path / "model")
     return tmp_path / "model"
 
 
@@ -151,38 +151,38 @@ def test_the_sample_is_what_is_shown_without_what_is_known():
     assert sample.questions.tolist() == [0, 0]
 
 
-def test_a_family_is_better_calibrated_on_test_than_its_shares(weighed, split):
-    valid, test = weighed.sample(split, "valid"), weighed.sample(split, "test")
+def test_a_family_is_better_calibrated_on_test_than_its_shares(weighted, split):
+    valid, test = weighted.sample(split, "valid"), weighted.sample(split, "test")
     found = judge("test", test, fit_calibration(valid))
     assert found["probability"].ece < found["share"].ece
     assert found["probability"].brier < found["share"].brier
 
 
-def test_new_answers_have_probabilities_and_known_ones_have_none(weighed, split, kb):
+def test_new_answers_have_probabilities_and_known_ones_have_none(weighted, split, kb):
     person = kb.entities[0]
-    weighed.calibration = None
-    assert all(answer.probability is None for answer in weighed.ask(head=person, relation="uncle"))
-    weighed.calibrate(split)
+    weighted.calibration = None
+    assert all(answer.probability is None for answer in weighted.ask(head=person, relation="uncle"))
+    weighted.calibrate(split)
     questions = [{"head": name, "relation": r} for name in kb.entities[:10] for r in kb.relations]
-    answers = [answer for question in questions for answer in weighed.ask(**question, kb=split.known)]
+    answers = [answer for question in questions for answer in weighted.ask(**question, kb=split.known)]
     assert {(answer.probability is None) for answer in answers} == {True, False}
     assert all(answer.is_known == (answer.probability is None) for answer in answers)
     assert all(0 < answer.probability < 1 for answer in answers if not answer.is_known)
 
 
-def test_ask_says_what_the_sample_was_fitted_on(weighed, split):
+def test_ask_says_what_the_sample_was_fitted_on(weighted, split):
     """The share of an answer that is asked for is the share that calibration saw."""
-    weighed.calibration = Isotonic((0.0, 1.0), (0.0, 1.0))  # says the share itself
+    weighted.calibration = Isotonic((0.0, 1.0), (0.0, 1.0))  # says the share itself
     bare = type(split)(
         split.entities, split.relations, split.facts, split.train, split.valid[:1], split.test[:0]
     )
     head, relation, tail = bare.valid[0]
     name = split.entities.names
-    found = weighed.ask(head=name[head], relation=split.relations[relation], kb=split.known, k=1000)
+    found = weighted.ask(head=name[head], relation=split.relations[relation], kb=split.known, k=1000)
     said = [answer.probability for answer in found if not answer.is_known]
-    back = weighed.ask(tail=name[tail], relation=split.relations[relation], kb=split.known, k=1000)
+    back = weighted.ask(tail=name[tail], relation=split.relations[relation], kb=split.known, k=1000)
     said_back = [answer.probability for answer in back if not answer.is_known]
-    seen = weighed.sample(bare).shares
+    seen = weighted.sample(bare).shares
     assert sorted(seen) == pytest.approx(sorted([*said[:10], *said_back[:10]]))
 
 
@@ -192,11 +192,11 @@ def test_a_calibration_is_read_as_it_was_written(calibration, tmp_path):
     assert read_calibration(tmp_path) == calibration
 
 
-def test_saving_keeps_a_calibration_and_other_weights_remove_it(weighed, split, folder):
+def test_saving_keeps_a_calibration_and_other_weights_remove_it(weighted, split, folder):
     assert load_model(folder).calibration is None
-    weighed.calibrate(split, "platt")
-    weighed.save(folder)
-    assert load_model(folder).calibration == weighed.calibration
+    weighted.calibrate(split, "platt")
+    weighted.save(folder)
+    assert load_model(folder).calibration == weighted.calibration
     weigh_rules(split, CONFIG).save(folder)
     assert load_model(folder).calibration is None
 
@@ -214,7 +214,7 @@ def test_the_command_makes_ask_and_explain_say_probabilities(run, folder, data, 
     assert told["method"] == "isotonic"
     for part in ("valid", "test"):
         assert told[part]["probability"]["ece"] < told[part]["share"]["ece"]
-    # Split by the seed that the rules were weighed with, so it is what a split of that seed gives.
+    # Split by the seed that the rules were weighted with, so it is what a split of that seed gives.
     assert read_calibration(folder) == fit_calibration(load_model(folder).sample(split))
     known = write_facts(split.known, folder / "known.tsv")
     person = kb.entities[split.test[0, 0]]

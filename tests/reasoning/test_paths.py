@@ -13,7 +13,7 @@ from samples import edges, knowledge_bases
 from neurallp import KnowledgeBase, Reasoner
 from neurallp.graph.operators import Operators
 from neurallp.reasoning.paths import PathLattice
-from neurallp.weighting.weighted_rules import WeighedQuery, WeighedRules
+from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
 
 ENTITY = st.integers(0, 4)
 
@@ -23,18 +23,18 @@ ENTITY = st.integers(0, 4)
     kb=knowledge_bases(most_facts=14),
     body=st.lists(st.integers(0, 3), min_size=1, max_size=4),
     ends=st.tuples(ENTITY, ENTITY),
-    barred=st.sets(st.tuples(st.integers(1, 4), ENTITY), max_size=3),
+    excluded=st.sets(st.tuples(st.integers(1, 4), ENTITY), max_size=3),
 )
-def test_a_lattice_holds_every_path_once_the_worthiest_first(kb, body, ends, barred):
+def test_a_lattice_holds_every_path_once_the_worthiest_first(kb, body, ends, excluded):
     source, answer = (min(end, len(kb.entities) - 1) for end in ends)
     worth = np.random.default_rng(0).integers(1, 4, size=(4, len(kb.entities))) / 4
     expected = {
         tuple(path): prod(worth[place, who] for place, who in enumerate(path[:-1]))
         for path in oracle.enumerate_paths(edges(kb), source, body)
-        if path[-1] == answer and barred.isdisjoint(enumerate(path))
+        if path[-1] == answer and excluded.isdisjoint(enumerate(path))
     }
     lattice = PathLattice(
-        Operators.of(kb), tuple(body), (source, answer), barred, lambda place, who: worth[place, who]
+        Operators.of(kb), tuple(body), (source, answer), excluded, lambda place, who: worth[place, who]
     )
     found = list(lattice.paths())
     assert len(found) == len(expected)
@@ -49,8 +49,8 @@ def test_of_millions_of_paths_only_those_shown_are_found():
     kb = KnowledgeBase.from_triples(
         (one, "r", other) for here, there in pairwise(layers) for one in here for other in there
     )
-    rules = WeighedQuery(((0, 0, 0, 0),), np.array([[1.0, 0.0, 0.0]]), np.ones(1))
-    proof = Reasoner(kb, WeighedRules(kb.relations, kb.reflexive_relations, {0: rules})).explain(
+    rules = WeightedQuery(((0, 0, 0, 0),), np.array([[1.0, 0.0, 0.0]]), np.ones(1))
+    proof = Reasoner(kb, WeightedRules(kb.relations, kb.reflexive_relations, {0: rules})).explain(
         "x", "r", "y", k=3
     )
     assert [part.path for part in proof.parts] == [("x", "a0", "b0", f"c{i}", "y") for i in range(3)]

@@ -15,8 +15,8 @@ from neurallp.controller.attention import Attention
 from neurallp.engines.base import Walks
 from neurallp.engines.reference import ReferenceEngine
 from neurallp.graph.operators import Operators
-from neurallp.neural.rules import recover_rules
-from neurallp.rules.extraction import recover_all, recover_best
+from neurallp.neural.rules import best_rules
+from neurallp.rules.extraction import extract_all, extract_best
 from neurallp.rules.rule import RuleFilter
 from neurallp.rules.support import measure
 
@@ -53,7 +53,7 @@ def family_program(**settings_):
 @given(attention=attentions())
 def test_algorithm_1_recovers_every_chain_rule(attention):
     expected = oracle_rules(zip(*attention, strict=True))
-    found = recover_all(*attention)
+    found = extract_all(*attention)
     assert found.keys() == expected.keys()
     assert found == pytest.approx(expected, abs=1e-15)
 
@@ -63,8 +63,8 @@ def test_algorithm_1_recovers_every_chain_rule(attention):
 def test_the_confidences_of_a_query_sum_to_1_per_rank(attention):
     operator, memory = attention
     for rank in range(len(operator)):
-        assert sum(recover_all(operator[[rank]], memory[[rank]]).values()) == pytest.approx(1)
-    assert sum(recover_all(operator, memory).values()) == pytest.approx(len(operator))
+        assert sum(extract_all(operator[[rank]], memory[[rank]]).values()) == pytest.approx(1)
+    assert sum(extract_all(operator, memory).values()) == pytest.approx(len(operator))
 
 
 #: A long rule that can be walked in two ways and so outweighs the empty one, though neither way does alone.
@@ -78,8 +78,8 @@ TWO_WAYS = (
 @given(attention=attentions())
 @example(attention=TWO_WAYS)
 def test_best_first_recovery_is_algorithm_1_in_descending_order(attention):
-    everything = {body: c for body, c in recover_all(*attention).items() if c > 0}
-    found = list(recover_best(*attention))
+    everything = {body: c for body, c in extract_all(*attention).items() if c > 0}
+    found = list(extract_best(*attention))
     assert len(dict(found)) == len(found)
     assert dict(found) == pytest.approx(everything, abs=1e-15)
     confidences = np.array([confidence for _, confidence in found])
@@ -89,8 +89,8 @@ def test_best_first_recovery_is_algorithm_1_in_descending_order(attention):
 @few
 @given(attention=attentions(), n=st.integers(1, 12))
 def test_the_first_rules_recovered_are_the_best(attention, n):
-    best = sorted(recover_all(*attention).values(), reverse=True)[:n]
-    found = [confidence for _, confidence in islice(recover_best(*attention), n)]
+    best = sorted(extract_all(*attention).values(), reverse=True)[:n]
+    found = [confidence for _, confidence in islice(extract_best(*attention), n)]
     assert found == pytest.approx([c for c in best if c > 0], abs=1e-15)
 
 
@@ -98,7 +98,7 @@ def test_a_few_rules_are_found_without_enumerating_the_rest():
     rng = np.random.default_rng(0)
     operator = torch.tensor(rng.normal(scale=4, size=(1, 6, 50))).softmax(-1).numpy()
     memory = np.eye(7)[None, [0, 1, 2, 3, 4, 5, 6]]  # 50^6 rules, all of length 6
-    (body, confidence), *_ = islice(recover_best(operator, memory), 3)
+    (body, confidence), *_ = islice(extract_best(operator, memory), 3)
     assert body == tuple(operator[0].argmax(-1))
     assert confidence == pytest.approx(operator[0].max(-1).prod())
 
@@ -110,7 +110,7 @@ def test_rules_times_paths_add_up_to_the_engine_s_score(kb, attention):
     engine = ReferenceEngine(Operators.of(kb))
     scores = engine.scores(walked, Walks.free(np.array([0]), np.array([0])), normalize=False).dense()[0]
     expected = np.zeros(len(kb.entities))
-    for body, confidence in recover_all(*attention).items():
+    for body, confidence in extract_all(*attention).items():
         for path in oracle.enumerate_paths(edges(kb), 0, body):
             expected[path[-1]] += confidence
     np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-15)
@@ -127,7 +127,7 @@ def test_a_model_s_rules_are_those_its_attention_spells_out(kb, settings_, query
         for body, confidence in oracle_rules(attention_of(model, query)).items()
         if confidence > 0 and (body or not excludes)
     }
-    rules = recover_rules(model, [query], RuleFilter(), limit=10**6)
+    rules = best_rules(model, [query], RuleFilter(), limit=10**6)
     assert {rule.body: rule.confidence for rule in rules} == pytest.approx(expected)
     best = max(expected.values())
     assert [rule.normalized_confidence for rule in rules] == pytest.approx(
@@ -141,13 +141,13 @@ def test_a_model_s_rules_are_those_its_attention_spells_out(kb, settings_, query
 @given(kb=knowledge_bases(), settings_=model_settings, query=st.integers(0, 3))
 def test_on_facts_only_rules_that_predict_something_are_recovered(kb, settings_, query):
     model = untrained(kb, **settings_)
-    every = recover_rules(model, [query], RuleFilter(), limit=10**6)
+    every = best_rules(model, [query], RuleFilter(), limit=10**6)
     fire = [rule for rule in measure(every, kb) if rule.num_predictions]
-    found = recover_rules(model, [query], RuleFilter(), limit=10**6, kb=kb)
+    found = best_rules(model, [query], RuleFilter(), limit=10**6, kb=kb)
     assert [replace(rule, normalized_confidence=0) for rule in found] == [
         replace(rule, normalized_confidence=0) for rule in fire
     ]
-    uncounted = recover_rules(model, [query], RuleFilter(), limit=10**6, kb=kb, measured=False)
+    uncounted = best_rules(model, [query], RuleFilter(), limit=10**6, kb=kb, measured=False)
     assert list(uncounted) == [replace(rule, support=None, num_predictions=None) for rule in found]
 
 
@@ -188,7 +188,7 @@ def test_a_rule_is_one_json_object_that_reads_itself():
         "distinct_ends": True,
         "support": 1,
         "num_predictions": 2,
-        "apart": [],
+        "inequalities": [],
         "weight": None,
         "kind": "chain",
         "answer": None,
@@ -253,7 +253,7 @@ def test_filters_keep_what_they_say():
 )
 @pytest.mark.parametrize("query", ["uncle", "~father"])
 def test_a_program_s_rules_are_the_best_of_those_a_filter_keeps(query, wanted):
-    program = family_program(num_steps=3, num_ranks=2)
+    program = family_program(num_steps=3, num_controllers=2)
     everything = program.rules(query, limit=10**6, min_confidence=0)
     expected = list(everything.select(RuleFilter(**wanted)))
     assert expected

@@ -11,12 +11,12 @@ from neurallp.rules.simplify import (
     drop_vacuous,
     face_forward,
     find_subsumed,
+    invert_rule,
     merge_duplicates,
-    mirror,
     normalize,
     require_distinct_ends,
     require_distinct_variables,
-    tidy,
+    simplify,
 )
 from neurallp.rules.support import derive, measure
 
@@ -54,8 +54,8 @@ def test_what_is_derived_is_what_is_counted(rule):
 
 @given(rules)
 def test_a_mirrored_rule_derives_the_same_and_mirrors_back(rule):
-    assert (derive(mirror(rule), KB) == derive(rule, KB)).all()
-    assert mirror(mirror(rule)) == rule
+    assert (derive(invert_rule(rule), KB) == derive(rule, KB)).all()
+    assert invert_rule(invert_rule(rule)) == rule
     assert not face_forward(rule).target.startswith("~")
 
 
@@ -82,7 +82,7 @@ def test_a_rule_that_can_conclude_nothing_is_dropped():
 
 
 def test_tidying_tells_what_went():
-    found = tidy([UNCLE, SELF, UNCLE, SELF])
+    found = simplify([UNCLE, SELF, UNCLE, SELF])
     assert (len(found.rules), found.num_merged, found.num_vacuous) == (1, 2, 1)
 
 

@@ -18,12 +18,12 @@ from samples import edges, knowledge_bases
 
 from neurallp import KnowledgeBase
 from neurallp.graph.operators import Operators
-from neurallp.weighting.features import EvidenceWalker, Gathered, group_edges, grow_tree, list_clues
+from neurallp.weighting.features import Features, FeatureWalker, build_trie, csr_segments, list_clues
 from neurallp.weighting.features_kernels import Entries
 from neurallp.weighting.fitting_kernels import (
+    Buffer,
     Lessons,
-    Sheet,
-    Terms,
+    Parameters,
     add_scores,
     batch_gradient,
     count_right,
@@ -34,12 +34,12 @@ few = settings(max_examples=40, deadline=None)
 
 
 @few
-@given(kb=knowledge_bases(most_facts=12), bodies=bodies_over, barred=st.booleans(), room=st.integers(1, 40))
-def test_evidence_is_the_sum_over_paths_there_and_back(kb, bodies, barred, room):
+@given(kb=knowledge_bases(most_facts=12), bodies=bodies_over, excluded=st.booleans(), room=st.integers(1, 40))
+def test_evidence_is_the_sum_over_paths_there_and_back(kb, bodies, excluded, room):
     sources = np.arange(len(kb.entities))
-    told = gather_all(walker_over(kb, max_entries=room), bodies, 0, sources, barred=barred)
+    told = gather_all(walker_over(kb, max_entries=room), bodies, 0, sources, excluded=excluded)
     for source, found in enumerate(told):
-        assert_equal_evidence(found, oracle_evidence(edges(kb), source, bodies, barred))
+        assert_equal_evidence(found, oracle_evidence(edges(kb), source, bodies, excluded))
 
 
 @few
@@ -47,17 +47,17 @@ def test_evidence_is_the_sum_over_paths_there_and_back(kb, bodies, barred, room)
     kb=knowledge_bases(num_entities=4, most_facts=12),
     bodies=bodies_over,
     query=st.integers(0, 3),
-    whole_pair=st.booleans(),
+    mask_pair=st.booleans(),
     room=st.sampled_from([1, 15, 1000]),
 )
-def test_what_is_hidden_is_gone_from_the_graph(kb, bodies, query, whole_pair, room):
+def test_what_is_hidden_is_gone_from_the_graph(kb, bodies, query, mask_pair, room):
     sources, answers = questions_of(kb, query)
     walker = walker_over(kb, max_entries=room)
-    told = gather_all(walker, bodies, query, sources, answers, whole_pair=whole_pair)
+    told = gather_all(walker, bodies, query, sources, answers, mask_pair=mask_pair)
     for source, answer, found in zip(sources.tolist(), answers.tolist(), told, strict=True):
         graph = (
             oracle.without_pair(edges(kb), source, answer)
-            if whole_pair
+            if mask_pair
             else oracle.without_fact(edges(kb), source, query, answer, len(kb.relations))
         )
         assert_equal_evidence(found, oracle_evidence(graph, source, bodies))
@@ -68,15 +68,15 @@ def test_what_is_hidden_is_gone_from_the_graph(kb, bodies, query, whole_pair, ro
     kb=knowledge_bases(most_facts=14),
     clues=clues_over,
     query=st.integers(0, 3),
-    barred=st.booleans(),
+    excluded=st.booleans(),
     room=st.integers(1, 40),
 )
-def test_clues_count_what_others_have(kb, clues, query, barred, room):
+def test_clues_count_what_others_have(kb, clues, query, excluded, room):
     sources = np.arange(len(kb.entities))
     asked = (), query, sources, None, clues, kb.entities
-    told = gather_all(walker_over(kb, max_entries=room), *asked, barred=barred)
+    told = gather_all(walker_over(kb, max_entries=room), *asked, excluded=excluded)
     for source, found in enumerate(told):
-        assert_equal_evidence(found, oracle_clues(kb, edges(kb), source, query, clues, barred))
+        assert_equal_evidence(found, oracle_clues(kb, edges(kb), source, query, clues, excluded))
 
 
 @settings(max_examples=150, deadline=None)
@@ -84,16 +84,16 @@ def test_clues_count_what_others_have(kb, clues, query, barred, room):
     kb=knowledge_bases(num_entities=4, most_facts=14),
     clues=clues_over,
     query=st.integers(0, 3),
-    whole_pair=st.booleans(),
+    mask_pair=st.booleans(),
 )
-def test_what_is_hidden_is_gone_for_clues_too(kb, clues, query, whole_pair):
+def test_what_is_hidden_is_gone_for_clues_too(kb, clues, query, mask_pair):
     sources, answers = questions_of(kb, query)
     asked = (), query, sources, answers, clues, kb.entities
-    told = gather_all(walker_over(kb), *asked, whole_pair=whole_pair)
+    told = gather_all(walker_over(kb), *asked, mask_pair=mask_pair)
     for source, answer, found in zip(sources.tolist(), answers.tolist(), told, strict=True):
         graph = (
             oracle.without_pair(edges(kb), source, answer)
-            if whole_pair
+            if mask_pair
             else oracle.without_fact(edges(kb), source, query, answer, len(kb.relations))
         )
         assert_equal_evidence(found, oracle_clues(kb, graph, source, query, clues))
@@ -103,15 +103,15 @@ def test_nothing_stays_hidden_from_the_next_question():
     kb = KnowledgeBase.from_triples([("a", "r", "b"), ("a", "s", "b"), ("b", "r", "b")])
     walker, bodies, source = walker_over(kb), [(0,), (1,), (0, 0)], np.array([0])
     before = gather_all(walker, bodies, 0, source)
-    hiding = gather_all(walker, bodies, 0, source, np.array([1]), whole_pair=True)
-    assert hiding == [{}]
+    masking = gather_all(walker, bodies, 0, source, np.array([1]), mask_pair=True)
+    assert masking == [{}]
     assert gather_all(walker, bodies, 0, source) == before
 
 
 def test_an_entity_without_facts_has_no_evidence():
     facts = np.array([[0, 0, 1]])
     operators = Operators.of_facts(facts, num_entities=4, num_relations=1)
-    walker = EvidenceWalker(group_edges(operators), 2, 2)
+    walker = FeatureWalker(csr_segments(operators), 2, 2)
     told = gather_all(walker, [(0,), (0, 1), (1, 0)], 0, np.arange(4))
     assert told == [{(0, 1): (1, 1), (1, 0): (1, 1)}, {(2, 1): (1, 1)}, {}, {}]
 
@@ -121,12 +121,12 @@ def test_without_bodies_there_is_no_evidence():
     assert gather_all(walker_over(kb), [], 0, np.array([0, 1])) == [{}, {}]
     nobody = np.zeros(0, dtype=np.int64)
     assert gather_all(walker_over(kb), [(0,)], 0, nobody) == []
-    assert len(walker_over(kb).gather(grow_tree([(0,)]), list_clues((), 1, 2, NAMES), 0, nobody)) == 0
+    assert len(walker_over(kb).gather(build_trie([(0,)]), list_clues((), 1, 2, NAMES), 0, nobody)) == 0
 
 
 @given(bodies=bodies_over)
 def test_a_tree_holds_every_body_once_and_every_beginning_once(bodies):
-    tree = grow_tree(bodies)
+    tree = build_trie(bodies)
     path, told, seen = [], {}, []
     for depth, operator, rule in zip(*tree, strict=True):
         path[depth - 1 :] = [int(operator)]
@@ -138,10 +138,10 @@ def test_a_tree_holds_every_body_once_and_every_beginning_once(bodies):
 
 
 def test_certain_evidence_is_1_and_impossible_evidence_is_0():
-    assert oracle.saturate(1) == 1
+    assert oracle.log_scale(1) == 1
     kb = KnowledgeBase.from_triples([("a", "r", "b"), ("a", "r", "c"), ("d", "r", "c")])
     [told] = gather_all(walker_over(kb), [(0,)], 0, np.array([0]))
-    half = pytest.approx(oracle.saturate(0.5), rel=1e-6)
+    half = pytest.approx(oracle.log_scale(0.5), rel=1e-6)
     assert told == {(0, 1): (half, 1), (0, 2): (half, half)}
 
 
@@ -153,9 +153,9 @@ NUM_ENTITIES, NUM_RULES, NUM_SETTINGS = 7, 3, 2
 class Lesson:
     """Random evidence, weights and questions, some entities being known answers and some sources barred."""
 
-    def __init__(self, seed, barred):
+    def __init__(self, seed, excluded):
         rng = self.rng = np.random.default_rng(seed)
-        self.num_questions, self.barred = 4, barred
+        self.num_questions, self.excluded = 4, excluded
         num_stretches = self.num_questions * NUM_RULES
         told = [np.flatnonzero(rng.random(NUM_ENTITIES) < 0.4) for _ in range(num_stretches)]
         cuts = np.sort(rng.integers(0, num_stretches + 1, self.num_questions - 1))
@@ -173,7 +173,7 @@ class Lesson:
         self.frequencies = rng.integers(0, 4, NUM_ENTITIES)
         self.frequencies[self.answers] += 1  # its own fact
         self.priors = np.log1p(self.frequencies)
-        self.sheet = Sheet.of(NUM_SETTINGS, NUM_ENTITIES)
+        self.sheet = Buffer.of(NUM_SETTINGS, NUM_ENTITIES)
         self.sheet.scores[:] = np.nan
 
     @property
@@ -181,7 +181,9 @@ class Lesson:
         offsets, others = np.cumsum([0, *map(len, self.others)]), np.concatenate(self.others)
         known_ends = offsets[:-1] + [len(known) for known in self.known]
         aside = offsets, others, known_ends
-        return Lessons(self.entries, self.starts, self.ends, self.sources, self.answers, *aside, self.barred)
+        return Lessons(
+            self.entries, self.starts, self.ends, self.sources, self.answers, *aside, self.excluded
+        )
 
     @property
     def known(self):
@@ -190,10 +192,10 @@ class Lesson:
 
     @property
     def terms(self):
-        return Terms(self.weights, self.prior_weights)
+        return Parameters(self.weights, self.prior_weights)
 
     def left_out(self, question):
-        return {*self.others[question].tolist(), *([int(self.sources[question])] if self.barred else [])}
+        return {*self.others[question].tolist(), *([int(self.sources[question])] if self.excluded else [])}
 
     def scores(self, question, setting, priors):
         """Return the score of every entity, added up entry by entry."""
@@ -204,7 +206,7 @@ class Lesson:
 
     def rows(self, question):
         """Return what rules say of one question, entry by entry."""
-        columns = Gathered(self.entries, self.ends).told(question)
+        columns = Features(self.entries, self.ends).told(question)
         return list(zip(*(column.tolist() for column in columns), strict=True))
 
     def loss(self, batch):
@@ -219,44 +221,44 @@ class Lesson:
         return total / len(batch)
 
     def gradient(self, batch):
-        slopes, prior_slopes = np.full_like(self.weights, np.nan), np.full(NUM_SETTINGS, np.nan)
-        terms = Terms(slopes, prior_slopes)
+        gradients, prior_slopes = np.full_like(self.weights, np.nan), np.full(NUM_SETTINGS, np.nan)
+        terms = Parameters(gradients, prior_slopes)
         loss = batch_gradient(self.told, batch, self.terms, self.priors, self.sheet, terms)
         assert not self.sheet.marks.any()
-        return loss, slopes, prior_slopes
+        return loss, gradients, prior_slopes
 
 
 def finite_differences(loss, values, size=1e-5):
-    slopes = np.zeros_like(values)
+    gradients = np.zeros_like(values)
     for place in np.ndindex(values.shape):
         kept, ends = values[place], []
         for step in (-size, size):
             values[place] = kept + step
             ends.append(loss())
         values[place] = kept
-        slopes[place] = (ends[1] - ends[0]) / (2 * size)
-    return slopes
+        gradients[place] = (ends[1] - ends[0]) / (2 * size)
+    return gradients
 
 
-@pytest.mark.parametrize("barred", [False, True])
+@pytest.mark.parametrize("excluded", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_gradient_is_that_of_the_cross_entropy_over_all_candidates(seed, barred):
-    lesson, batch = Lesson(seed, barred), np.array([2, 0, 3])
-    loss, slopes, prior_slopes = lesson.gradient(batch)
+def test_the_gradient_is_that_of_the_cross_entropy_over_all_candidates(seed, excluded):
+    lesson, batch = Lesson(seed, excluded), np.array([2, 0, 3])
+    loss, gradients, prior_slopes = lesson.gradient(batch)
     assert loss == pytest.approx(lesson.loss(batch), rel=1e-9)
     expected = finite_differences(lambda: lesson.loss(batch), lesson.weights)
-    np.testing.assert_allclose(slopes, expected, atol=1e-7)
+    np.testing.assert_allclose(gradients, expected, atol=1e-7)
     expected = finite_differences(lambda: lesson.loss(batch), lesson.prior_weights)
     np.testing.assert_allclose(prior_slopes, expected, atol=1e-7)
 
 
-@pytest.mark.parametrize("barred", [False, True])
+@pytest.mark.parametrize("excluded", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_ranks_under_each_setting_are_realistic(seed, barred):
-    lesson = Lesson(seed, barred)
+def test_ranks_under_each_setting_are_realistic(seed, excluded):
+    lesson = Lesson(seed, excluded)
     lesson.weights = np.round(lesson.weights)  # for ties
     lesson.entries.forward[:], lesson.entries.backward[:], lesson.priors = 1, 0, np.zeros(NUM_ENTITIES)
-    if barred:
+    if excluded:
         lesson.sources[0] = lesson.answers[0]  # asked for what is no candidate, which comes last
     ranks = np.zeros((lesson.num_questions, NUM_SETTINGS))
     rank_settings(lesson.told, lesson.terms, lesson.priors, lesson.sheet, ranks)
@@ -272,7 +274,7 @@ def test_ranks_under_each_setting_are_realistic(seed, barred):
 
 
 def test_a_rule_s_share_of_right_answers_counts_all_that_are_known():
-    lesson = Lesson(0, barred=False)
+    lesson = Lesson(0, excluded=False)
     counts = np.zeros((NUM_RULES, 2), dtype=np.int64)
     count_right(lesson.told, lesson.sheet.marks, counts)
     right = [
@@ -288,7 +290,7 @@ def test_a_rule_s_share_of_right_answers_counts_all_that_are_known():
 
 
 def test_scores_are_added_to_what_a_row_holds():
-    lesson = Lesson(1, barred=False)
+    lesson = Lesson(1, excluded=False)
     rows = lesson.prior_weights[:, None] * lesson.priors
     add_scores(lesson.entries, lesson.starts[1], lesson.ends[1], lesson.weights, rows)
     for setting, row in enumerate(rows):

@@ -13,25 +13,25 @@ from neurallp.datasets.family import family_knowledge_base
 from neurallp.graph.knowledge_base import split_triples
 from neurallp.graph.operators import Operators
 from neurallp.pipeline.learn import weigh_rules
-from neurallp.weighting.features import grow_tree
-from neurallp.weighting.features_gpu import LONGEST_SUM, BlockWalker, Layout, Segments
-from neurallp.weighting.fitting import Weighing, WeighingConfig
-from neurallp.weighting.fitting_gpu import BlockBench, BlockWeighing
+from neurallp.weighting.features import build_trie
+from neurallp.weighting.features_gpu import MAX_SEGMENT, GpuFeatureWalker, Layout, Segments
+from neurallp.weighting.fitting import Weighting, WeightingConfig
+from neurallp.weighting.fitting_gpu import GpuWeighting, GpuWorker
 
 few = settings(max_examples=60, deadline=None)
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is here")
 DEVICES = ["cpu", pytest.param("cuda", marks=needs_gpu)]
 
 
-def gather_blocks(walker, bodies, query, sources, answers=None, *, whole_pair=False, barred=False):
+def gather_blocks(walker, bodies, query, sources, answers=None, *, mask_pair=False, excluded=False):
     """Return {(rule, entity): (there, back)} for each question, as `gather_all` does."""
-    told, tree, layout = [], grow_tree(bodies), Layout(walker, bodies)
+    told, tree, layout = [], build_trie(bodies), Layout(walker, bodies)
     keys = list(zip(layout.rules.tolist(), layout.entities.tolist(), strict=True))
     while len(told) < len(sources):
         rest = None if answers is None else answers[len(told) :]
-        flags = np.broadcast_to(whole_pair, len(sources))[len(told) :]
+        flags = np.broadcast_to(mask_pair, len(sources))[len(told) :]
         asked = sources[len(told) :], rest
-        block = walker.gather(tree, layout, query, *asked, whole_pair=flags, barred=barred)
+        block = walker.gather(tree, layout, query, *asked, mask_pair=flags, excluded=excluded)
         assert len(block) > 0
         told += [
             {key: tuple(pair) for key, pair in zip(keys, column, strict=True) if pair[0] > 0}
@@ -45,22 +45,22 @@ def gather_blocks(walker, bodies, query, sources, answers=None, *, whole_pair=Fa
     kb=knowledge_bases(num_entities=4, most_facts=14),
     bodies=bodies_over,
     query=st.integers(0, 3),
-    hiding=st.sampled_from([None, "fact", "pair", "both"]),
-    barred=st.booleans(),
+    masking=st.sampled_from([None, "fact", "pair", "both"]),
+    excluded=st.booleans(),
     max_bytes=st.sampled_from([1, 1 << 20]),
 )
-def test_blocks_say_what_the_walker_says(kb, bodies, query, hiding, barred, max_bytes):
+def test_blocks_say_what_the_walker_says(kb, bodies, query, masking, excluded, max_bytes):
     sources, answers = questions_of(kb, query)
-    asked = (bodies, query, sources, None if hiding is None else answers)
-    turns = {"pair": [True], "both": [False, True]}.get(hiding, [False])
-    how = {"whole_pair": np.resize(turns, len(sources)), "barred": barred}
-    blocks = gather_blocks(BlockWalker(Operators.of(kb), max_bytes=max_bytes), *asked, **how)
+    asked = (bodies, query, sources, None if masking is None else answers)
+    turns = {"pair": [True], "both": [False, True]}.get(masking, [False])
+    how = {"mask_pair": np.resize(turns, len(sources)), "excluded": excluded}
+    blocks = gather_blocks(GpuFeatureWalker(Operators.of(kb), max_bytes=max_bytes), *asked, **how)
     for found, expected in zip(blocks, gather_all(walker_over(kb), *asked, **how), strict=True):
         assert_equal_evidence(found, expected)
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("longest", [0, 1, LONGEST_SUM, 5 * LONGEST_SUM**2])
+@pytest.mark.parametrize("longest", [0, 1, MAX_SEGMENT, 5 * MAX_SEGMENT**2])
 def test_segments_of_any_length_add_up(device, longest):
     rng = np.random.default_rng(0)
     lengths = np.append(rng.integers(0, longest + 1, 9), [longest, 0])
@@ -74,23 +74,23 @@ def split():
     return split_triples(family_knowledge_base(num_people=40, num_generations=3))
 
 
-QUICK = WeighingConfig(max_length=2, num_candidates=20, num_pairs=40, least_steps=20, max_questions=60)
+QUICK = WeightingConfig(max_length=2, num_candidates=20, num_pairs=40, min_steps=20, max_questions=60)
 
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(
     "config",
     [
-        replace(QUICK, hiding="fact", max_rules=8),
-        replace(QUICK, hiding="pair", kinds=("chain",)),
-        replace(QUICK, hiding="both"),
+        replace(QUICK, masking="fact", max_rules=8),
+        replace(QUICK, masking="pair", kinds=("chain",)),
+        replace(QUICK, masking="both"),
         replace(QUICK, kinds=("prior",)),
     ],
     ids=["fact", "pair", "both", "prior"],
 )
 def test_weights_learned_in_blocks_are_those_learned_question_by_question(split, config, device):
-    expected = Weighing(split, config).run().queries
-    found = BlockWeighing(split, config, device=device).run().queries
+    expected = Weighting(split, config).run().queries
+    found = GpuWeighting(split, config, device=device).run().queries
     assert found.keys() == expected.keys()
     for query, each in expected.items():
         assert found[query].bodies == each.bodies
@@ -103,18 +103,18 @@ def test_weights_learned_in_blocks_are_those_learned_question_by_question(split,
 def test_validation_ranks_are_the_same(split, device):
     loops = [[0, relation, 0] for relation in range(len(split.relations))]  # the source is barred: last
     odd = replace(split, valid=np.concatenate([split.valid, loops]))
-    weighing = BlockWeighing(odd, QUICK, device=device)
-    with weighing._bench() as bench:
-        for query in weighing.queries[:4]:
+    weighting = GpuWeighting(odd, QUICK, device=device)
+    with weighting._bench() as bench:
+        for query in weighting.queries[:4]:
             [(bodies, _)] = bench.candidates(query)
-            by_question, in_blocks = bench.fit(query, bodies), BlockBench(weighing).fit(query, bodies)
+            by_question, in_blocks = bench.fit(query, bodies), GpuWorker(weighting).fit(query, bodies)
             np.testing.assert_array_equal(in_blocks.reciprocal_ranks, by_question.reciprocal_ranks)
             assert len(by_question.reciprocal_ranks) > 0
 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_run_is_repeated_bit_for_bit(split, device):
-    first, second = (BlockWeighing(split, QUICK, device=device).run().queries for _ in range(2))
+    first, second = (GpuWeighting(split, QUICK, device=device).run().queries for _ in range(2))
     for query, each in first.items():
         np.testing.assert_array_equal(second[query].weights, each.weights)
 
@@ -122,13 +122,13 @@ def test_a_run_is_repeated_bit_for_bit(split, device):
 def test_rules_that_are_no_chains_are_left_to_the_cpu(split):
     config = replace(QUICK, kinds=("chain", "anchored"))
     with pytest.raises(ConfigError, match="on the CPU"):
-        BlockWeighing(split, config)
-    found = weigh_rules(split, config, device="meta").weighed.queries  # on which nothing can be computed
+        GpuWeighting(split, config)
+    found = weigh_rules(split, config, device="meta").weighted.queries  # on which nothing can be computed
     assert any(each.clues for each in found.values())
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is here")
 @pytest.mark.parametrize("kinds", [("chain",), ("unary",)])
-def test_a_device_that_is_not_there_is_named_whatever_is_weighed(split, kinds):
+def test_a_device_that_is_not_there_is_named_whatever_is_weighted(split, kinds):
     with pytest.raises(ConfigError, match="cuda"):
         weigh_rules(split, replace(QUICK, kinds=kinds), device="cuda")

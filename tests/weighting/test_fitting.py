@@ -19,14 +19,14 @@ from neurallp import (
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.graph.knowledge_base import name_parts, split_triples
 from neurallp.graph.vocabulary import Relations
-from neurallp.io.models.weighted import read_weighed, write_weighed
+from neurallp.io.models.weighted import read_weighted, write_weighted
 from neurallp.pipeline.learn import rules_as_candidates, weigh_rules
-from neurallp.pipeline.program import WeighedProgram
-from neurallp.weighting.fitting import Fitted, Weighing, WeighingConfig, choose_best
-from neurallp.weighting.weighted_rules import WeighedQuery, WeighedRules, log_frequencies
+from neurallp.pipeline.program import WeightedProgram
+from neurallp.weighting.fitting import FitResult, Weighting, WeightingConfig, choose_best
+from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules, log_frequencies
 
 ALL = 10**6
-QUICK = WeighingConfig(max_length=2, num_candidates=30, num_pairs=40, least_steps=40, max_questions=300)
+QUICK = WeightingConfig(max_length=2, num_candidates=30, num_pairs=40, min_steps=40, max_questions=300)
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +34,11 @@ def program(split):
     return weigh_rules(split, QUICK)
 
 
-def arrays_of(weighed):
-    """Return all that weighed rules hold, to be compared bit for bit."""
-    return weighed.reflexive.tobytes(), {
+def arrays_of(weighted):
+    """Return all that weighted rules hold, to be compared bit for bit."""
+    return weighted.reflexive.tobytes(), {
         query: (each.bodies, each.clues, each.weights.tobytes(), each.confidences.tobytes(), each.prior)
-        for query, each in weighed.queries.items()
+        for query, each in weighted.queries.items()
         if len(each) or each.prior
     }
 
@@ -63,24 +63,24 @@ def kb():
 
 
 @pytest.fixture
-def weighed(kb):
+def weighted(kb):
     """Rules for uncle, one of them against, and for friend, which is reflexive."""
     k = kb.relations.operator_id
-    uncle = WeighedQuery(
+    uncle = WeightedQuery(
         ((k("father"), k("brother")), (k("friend"),), (k("father"), k("~father"))),
         np.array([[0.5, 1.0, 0.25], [-0.3, -0.4, 0.1], [3.0, 0.0, 0.0]]),
         np.array([0.5, 0.25, 0.0]),
         prior=0.7,
     )
-    friend = WeighedQuery(((k("brother"), k("~brother")),), np.array([[1.0, 0.0, 0.0]]), np.ones(1))
-    return WeighedRules(kb.relations, kb.reflexive_relations, {k("uncle"): uncle, k("friend"): friend})
+    friend = WeightedQuery(((k("brother"), k("~brother")),), np.array([[1.0, 0.0, 0.0]]), np.ones(1))
+    return WeightedRules(kb.relations, kb.reflexive_relations, {k("uncle"): uncle, k("friend"): friend})
 
 
-def test_a_score_is_the_sum_of_weights_times_evidence_and_the_prior(kb, weighed):
+def test_a_score_is_the_sum_of_weights_times_evidence_and_the_prior(kb, weighted):
     query = kb.relations.id("uncle")
     sources = np.arange(len(kb.entities))
-    found = Reasoner(kb, weighed).scores(sources, np.full(len(sources), query)).dense()
-    each = weighed.queries[query]
+    found = Reasoner(kb, weighted).scores(sources, np.full(len(sources), query)).dense()
+    each = weighted.queries[query]
     priors = each.prior * log_frequencies(kb.facts, query, len(kb.relations), len(kb.entities))
     for source in sources.tolist():
         expected = priors.copy()
@@ -112,8 +112,8 @@ def test_the_parts_of_a_proof_add_up_best_first(split, program):
             assert amounts == sorted(amounts, reverse=True)
 
 
-def test_a_proof_tells_each_path_and_what_speaks_against(kb, weighed):
-    proof = Reasoner(kb, weighed).explain("anna", "uncle", "carl", k=ALL)
+def test_a_proof_tells_each_path_and_what_speaks_against(kb, weighted):
+    proof = Reasoner(kb, weighted).explain("anna", "uncle", "carl", k=ALL)
     assert str(proof).splitlines() == [
         "uncle(anna, carl) because father(anna, dan) and brother(dan, carl)",
         "  and although friend(anna, carl)",
@@ -126,8 +126,8 @@ def test_a_proof_tells_each_path_and_what_speaks_against(kb, weighed):
     assert by_path["zoe", "carl"] == pytest.approx(0.7 * np.log(2))
 
 
-def test_a_source_that_is_no_candidate_has_no_parts(kb, weighed):
-    reasoner = Reasoner(kb, weighed)
+def test_a_source_that_is_no_candidate_has_no_parts(kb, weighted):
+    reasoner = Reasoner(kb, weighted)
     proof = reasoner.explain("anna", "uncle", "anna", k=ALL)
     assert (proof.answer.score, proof.parts) == (0, ())
     assert "anna" not in [answer.entity for answer in reasoner.ask(head="anna", relation="uncle")]
@@ -135,8 +135,8 @@ def test_a_source_that_is_no_candidate_has_no_parts(kb, weighed):
     assert reasoner.explain("bob", "friend", "bob", k=ALL).parts
 
 
-def test_the_prior_is_a_rule_of_its_own_kind(kb, weighed):
-    rules = WeighedProgram(weighed, QUICK, kb).rules("uncle")
+def test_the_prior_is_a_rule_of_its_own_kind(kb, weighted):
+    rules = WeightedProgram(weighted, QUICK, kb).rules("uncle")
     [prior] = [rule for rule in rules if rule.kind == "prior"]
     assert str(prior) == "uncle(X, Y) <= uncle(A, Y)"
     assert (prior.weight, prior.support, prior.num_predictions) == (0.7, None, None)
@@ -144,10 +144,10 @@ def test_the_prior_is_a_rule_of_its_own_kind(kb, weighed):
     assert [rule.kind for rule in rules] == ["chain", "chain", "prior", "chain"]
 
 
-def test_only_what_rules_speak_for_is_predicted(weighed):
+def test_only_what_rules_speak_for_is_predicted(weighted):
     kb = KnowledgeBase.from_triples([*FACTS, ("bob", "friend", "carl")])
     uncle = kb.relations.id("uncle")
-    frequent = replace(weighed, queries={uncle: replace(weighed.queries[uncle], prior=3.0)})
+    frequent = replace(weighted, queries={uncle: replace(weighted.queries[uncle], prior=3.0)})
     reasoner = Reasoner(kb, frequent)
     for head in ("bob", "dan"):  # what speaks for these is the prior; a rule speaks against the first
         assert [answer.entity for answer in reasoner.ask(head=head, relation="uncle")] == ["carl"]
@@ -164,7 +164,7 @@ def test_predictions_are_answers_with_their_scores(split, program):
         operator = split.relations.operator_id(query)
         scores = reasoner.scores(found.sources, np.full(len(found), operator))
         np.testing.assert_array_equal(scores.at(np.arange(len(found)), found.entities), found.scores)
-        priors = program.weighed.queries[operator].prior * log_frequencies(
+        priors = program.weighted.queries[operator].prior * log_frequencies(
             split.known.facts, operator, len(split.relations), len(split.entities)
         )
         every = reasoner.scores(
@@ -179,13 +179,13 @@ def test_predictions_are_answers_with_their_scores(split, program):
         )
 
 
-def test_a_query_without_rules_has_no_answers(kb, weighed):
-    assert Reasoner(kb, weighed).ask(head="anna", relation="brother") == []
-    assert Reasoner(kb, weighed).explain("anna", "brother", "bob").parts == ()
+def test_a_query_without_rules_has_no_answers(kb, weighted):
+    assert Reasoner(kb, weighted).ask(head="anna", relation="brother") == []
+    assert Reasoner(kb, weighted).explain("anna", "brother", "bob").parts == ()
 
 
-def test_what_only_a_prior_speaks_for_does_not_follow(kb, weighed):
-    reasoner = Reasoner(kb, weighed)
+def test_what_only_a_prior_speaks_for_does_not_follow(kb, weighted):
+    reasoner = Reasoner(kb, weighted)
     only_prior, spoken_for = (
         reasoner.why_not("emil", "uncle", "carl"),
         reasoner.why_not("zoe", "uncle", "carl"),
@@ -197,17 +197,17 @@ def test_what_only_a_prior_speaks_for_does_not_follow(kb, weighed):
     assert reasoner.why_not("anna", "uncle", "emil").follows
 
 
-def test_a_fact_does_not_prove_itself_by_its_prior(weighed):
+def test_a_fact_does_not_prove_itself_by_its_prior(weighted):
     kb = KnowledgeBase.from_triples([*FACTS, ("emil", "uncle", "carl")])
     for source in ("zoe", "emil"):
-        [part] = Reasoner(kb, weighed).explain(source, "uncle", "carl").parts
+        [part] = Reasoner(kb, weighted).explain(source, "uncle", "carl").parts
         assert part.path[0] != source
 
 
-def test_evidence_against_is_never_what_is_missing(kb, weighed):
-    missing = Reasoner(kb, weighed).why_not("zoe", "uncle", "emil", k=ALL)
-    assert missing.gaps
-    assert all(gap.rule.weight > 0 for gap in missing.gaps)
+def test_evidence_against_is_never_what_is_missing(kb, weighted):
+    missing = Reasoner(kb, weighted).why_not("zoe", "uncle", "emil", k=ALL)
+    assert missing.missing_facts
+    assert all(gap.rule.weight > 0 for gap in missing.missing_facts)
 
 
 def test_given_rules_of_negative_weight_conclude_nothing(kb):
@@ -228,37 +228,37 @@ def test_weights_make_better_answers_of_the_same_rules(split, program):
 
 @pytest.mark.parametrize("num_threads", [1, 3])
 def test_a_seed_gives_the_same_weights_to_the_last_bit_on_any_number_of_threads(split, program, num_threads):
-    again = Weighing(split, QUICK, num_threads=num_threads).run()
-    assert arrays_of(again) == arrays_of(program.weighed)
+    again = Weighting(split, QUICK, num_threads=num_threads).run()
+    assert arrays_of(again) == arrays_of(program.weighted)
 
 
 def test_another_seed_gives_other_weights(split, program):
     other = weigh_rules(split, replace(QUICK, seed=1))
-    assert arrays_of(other.weighed) != arrays_of(program.weighed)
+    assert arrays_of(other.weighted) != arrays_of(program.weighted)
 
 
 def test_no_more_rules_are_kept_than_wanted(split, program):
-    fewer = weigh_rules(split, replace(QUICK, max_rules=4)).weighed
+    fewer = weigh_rules(split, replace(QUICK, max_rules=4)).weighted
     for query, each in fewer.queries.items():
-        whole = program.weighed.queries[query].bodies
+        whole = program.weighted.queries[query].bodies
         assert len(each.bodies) == min(4, len(whole))
         assert set(each.bodies) <= set(whole)
 
 
-def test_given_bodies_are_weighed_but_a_fact_does_not_imply_itself(split):
+def test_given_bodies_are_weighted_but_a_fact_does_not_imply_itself(split):
     k = split.relations.operator_id
     given = {k("uncle"): [(k("uncle"),), (), (k("father"), k("brother")), (k("father"), k("brother"))]}
-    weighed = weigh_rules(split, replace(QUICK, num_candidates=0), given).weighed
-    assert weighed.queries[k("uncle")].bodies == ((k("father"), k("brother")),)
-    assert weighed.queries[k("uncle")].totals[0] > 0
-    assert len(weighed) == 1
+    weighted = weigh_rules(split, replace(QUICK, num_candidates=0), given).weighted
+    assert weighted.queries[k("uncle")].bodies == ((k("father"), k("brother")),)
+    assert weighted.queries[k("uncle")].totals[0] > 0
+    assert len(weighted) == 1
 
 
 def test_given_bodies_may_be_longer_than_those_found(split):
     k = split.relations.operator_id
     long = (k("father"), k("father"), k("~father"), k("~father"))
-    weighed = weigh_rules(split, QUICK, {k("uncle"): [long]}).weighed
-    assert long in weighed.queries[k("uncle")].bodies
+    weighted = weigh_rules(split, QUICK, {k("uncle"): [long]}).weighted
+    assert long in weighted.queries[k("uncle")].bodies
 
 
 def test_all_known_answers_of_a_question_are_right():
@@ -276,13 +276,13 @@ def test_all_known_answers_of_a_question_are_right():
     split = name_parts({"train": facts})
     k = split.relations.operator_id
     rule = (k("son"), k("brother"))
-    weighed = weigh_rules(split, replace(QUICK, num_candidates=0), {k("uncle"): [rule]}).weighed
-    assert weighed.queries[k("uncle")].confidences.tolist() == [1.0]
+    weighted = weigh_rules(split, replace(QUICK, num_candidates=0), {k("uncle"): [rule]}).weighted
+    assert weighted.queries[k("uncle")].confidences.tolist() == [1.0]
 
 
 def test_without_a_prior_none_is_learned(split):
-    weighed = weigh_rules(split, replace(QUICK, kinds=("chain",), num_candidates=5)).weighed
-    assert {each.prior for each in weighed.queries.values()} == {0.0}
+    weighted = weigh_rules(split, replace(QUICK, kinds=("chain",), num_candidates=5)).weighted
+    assert {each.prior for each in weighted.queries.values()} == {0.0}
 
 
 def test_every_query_with_facts_is_told_when_done(split):
@@ -293,20 +293,22 @@ def test_every_query_with_facts_is_told_when_done(split):
 
 def test_without_validation_there_are_weights_all_the_same(split):
     none = np.zeros((0, 3), dtype=np.int64)
-    weighed = weigh_rules(replace(split, valid=none), replace(QUICK, num_candidates=5)).weighed
-    assert len(weighed) > 0
+    weighted = weigh_rules(replace(split, valid=none), replace(QUICK, num_candidates=5)).weighted
+    assert len(weighted) > 0
 
 
 def test_without_facts_there_is_nothing_to_weigh():
     with pytest.raises(DataError, match="nothing to learn from"):
-        Weighing(name_parts({"train": []}), QUICK)
+        Weighting(name_parts({"train": []}), QUICK)
 
 
 def fitted(reciprocal_ranks, num_bodies=1):
     """Return weights that tell by their value under which of three penalties they were learned."""
     weights = np.tile(np.array([1.0, 2.0, 3.0]), (num_bodies, 3, 1))
     ranks = np.array(reciprocal_ranks, dtype=float).reshape(-1, 3)
-    return Fitted(((0,),) * num_bodies, (), weights, np.array([10.0, 20.0, 30.0]), np.ones(num_bodies), ranks)
+    return FitResult(
+        ((0,),) * num_bodies, (), weights, np.array([10.0, 20.0, 30.0]), np.ones(num_bodies), ranks
+    )
 
 
 def test_a_penalty_is_chosen_on_validation_by_a_query_that_has_enough_and_else_in_common():
@@ -319,14 +321,14 @@ def test_a_penalty_is_chosen_on_validation_by_a_query_that_has_enough_and_else_i
 
 
 def test_time_spent_on_learning_is_not_taken_from_finding_rules(split):
-    weighing = Weighing(split, replace(QUICK, mining_seconds=60.0), num_threads=1)
-    with weighing._bench() as bench:
-        first = bench.candidates(weighing.queries[0])
-        weighing.mining_seconds_left -= 60.0
-        assert len(bench.candidates(weighing.queries[0])[0][0]) < len(first[0][0])
-    whole = weighing.run().queries
-    assert 0 < weighing.mining_seconds_left < 60.0
-    assert all(len(weighed.bodies) > 2 for weighed in whole.values())
+    weighting = Weighting(split, replace(QUICK, mining_seconds=60.0), num_threads=1)
+    with weighting._bench() as bench:
+        first = bench.candidates(weighting.queries[0])
+        weighting.mining_seconds_left -= 60.0
+        assert len(bench.candidates(weighting.queries[0])[0][0]) < len(first[0][0])
+    whole = weighting.run().queries
+    assert 0 < weighting.mining_seconds_left < 60.0
+    assert all(len(weighted.bodies) > 2 for weighted in whole.values())
 
 
 def test_of_several_lengths_each_query_keeps_what_validates_best():
@@ -342,8 +344,8 @@ def test_of_several_lengths_each_query_keeps_what_validates_best():
 
 
 def test_lengths_are_tried_side_by_side(split):
-    both = weigh_rules(split, replace(QUICK, max_length=1, other_lengths=(2,))).weighed.queries
-    alone = [weigh_rules(split, replace(QUICK, max_length=length)).weighed.queries for length in (1, 2)]
+    both = weigh_rules(split, replace(QUICK, max_length=1, other_lengths=(2,))).weighted.queries
+    alone = [weigh_rules(split, replace(QUICK, max_length=length)).weighted.queries for length in (1, 2)]
     kept = {query: [both[query].bodies == each[query].bodies for each in alone] for query in both}
     assert all(any(same) for same in kept.values())
     assert [False, True] in kept.values()
@@ -355,14 +357,14 @@ def test_lengths_are_tried_side_by_side(split):
         ({"max_length": 0}, "max_length"),
         ({"other_lengths": (0,)}, "other_lengths"),
         ({"max_rules": -1}, "max_rules"),
-        ({"hiding": "batch"}, "hiding"),
+        ({"masking": "batch"}, "masking"),
         ({"penalties": ()}, "at least one penalty"),
         ({"kinds": ()}, "one kind"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):
     with pytest.raises(ConfigError, match=message):
-        WeighingConfig(**settings)
+        WeightingConfig(**settings)
 
 
 def test_a_query_without_rules_is_given_its_inverse_s_turned_round():
@@ -382,21 +384,21 @@ def test_a_query_without_rules_is_given_its_inverse_s_turned_round():
 
 @pytest.fixture
 def folder(program, tmp_path):
-    program.save(tmp_path / "weighed", {"test": {"mrr": 0.5}})
-    return tmp_path / "weighed"
+    program.save(tmp_path / "weighted", {"test": {"mrr": 0.5}})
+    return tmp_path / "weighted"
 
 
-def test_weighed_rules_are_read_as_they_were_written(split, program, folder):
-    weighed, config = read_weighed(folder)
-    assert arrays_of(weighed) == arrays_of(program.weighed)
-    assert (weighed.relations, config) == (program.weighed.relations, QUICK)
+def test_weighted_rules_are_read_as_they_were_written(split, program, folder):
+    weighted, config = read_weighted(folder)
+    assert arrays_of(weighted) == arrays_of(program.weighted)
+    assert (weighted.relations, config) == (program.weighted.relations, QUICK)
     loaded = load_model(folder)
     assert loaded.rules(kb=split.known) == program.rules()
     assert loaded.evaluate(split) == program.evaluate(split)
     assert json.loads((folder / "metrics.json").read_text()) == {"test": {"mrr": 0.5}}
 
 
-@pytest.mark.parametrize("name", ["weighed.safetensors", "weighing.json", "relations.json"])
+@pytest.mark.parametrize("name", ["weighted.safetensors", "weighting.json", "relations.json"])
 def test_a_truncated_file_is_told(folder, name):
     whole = (folder / name).read_bytes()
     (folder / name).write_bytes(whole[: len(whole) // 2])
@@ -405,26 +407,30 @@ def test_a_truncated_file_is_told(folder, name):
 
 
 def test_settings_and_relations_that_do_not_fit_are_told(folder):
-    settings = json.loads((folder / "weighing.json").read_text())
-    for damage in ({"weighing": {}}, {"weighing": settings["weighing"] | {"no": 1}}, {"format_version": 9}):
-        (folder / "weighing.json").write_text(json.dumps(settings | damage))
+    settings = json.loads((folder / "weighting.json").read_text())
+    for damage in (
+        {"weighting": {}},
+        {"weighting": settings["weighting"] | {"no": 1}},
+        {"format_version": 9},
+    ):
+        (folder / "weighting.json").write_text(json.dumps(settings | damage))
         with pytest.raises(ModelError):
             load_model(folder)
-    (folder / "weighing.json").write_text(json.dumps(settings))
+    (folder / "weighting.json").write_text(json.dumps(settings))
     (folder / "relations.json").write_text('["uncle"]')
     with pytest.raises(ModelError, match="other relations"):
         load_model(folder)
 
 
-def test_bodies_of_operators_that_are_not_there_are_told(kb, weighed, tmp_path):
-    each = weighed.queries[kb.relations.id("uncle")]
-    wrong = replace(weighed, queries={0: replace(each, bodies=((99,), *each.bodies[1:]))})
-    write_weighed(tmp_path, wrong, QUICK, (), {})
+def test_bodies_of_operators_that_are_not_there_are_told(kb, weighted, tmp_path):
+    each = weighted.queries[kb.relations.id("uncle")]
+    wrong = replace(weighted, queries={0: replace(each, bodies=((99,), *each.bodies[1:]))})
+    write_weighted(tmp_path, wrong, QUICK, (), {})
     with pytest.raises(ModelError, match="is missing or damaged"):
-        read_weighed(tmp_path)
+        read_weighted(tmp_path)
 
 
-def test_rules_weighed_on_one_family_answer_for_another(program, folder):
+def test_rules_weighted_on_one_family_answer_for_another(program, folder):
     other = split_triples(family_knowledge_base(num_people=50, num_generations=3, seed=7), seed=3)
     loaded = load_model(folder)
     assert loaded.evaluate(other).mrr > 0.6

@@ -17,26 +17,26 @@ from neurallp.graph.operators import Operators
 from neurallp.graph.questions import ask_both_ways
 from neurallp.io.rules.table import read_rules, write_rules
 from neurallp.pipeline.learn import weigh_rules
-from neurallp.pipeline.program import WeighedProgram
-from neurallp.rules.simplify import tidy
+from neurallp.pipeline.program import WeightedProgram
+from neurallp.rules.simplify import simplify
 from neurallp.rules.support import measure
-from neurallp.weighting.features import Clue, group_edges
-from neurallp.weighting.fitting import WeighingConfig
+from neurallp.weighting.features import Clue, csr_segments
+from neurallp.weighting.fitting import WeightingConfig
 from neurallp.weighting.mining import find_unary
-from neurallp.weighting.weighted_rules import WeighedQuery, WeighedRules
+from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
 
 ALL = 10**6
 EVERY = ("chain", "prior", "unary", "anchored", "mirrored")
-QUICK = WeighingConfig(
-    max_length=2, num_candidates=20, num_pairs=40, least_steps=40, max_questions=300, kinds=EVERY
+QUICK = WeightingConfig(
+    max_length=2, num_candidates=20, num_pairs=40, min_steps=40, max_questions=300, kinds=EVERY
 )
 
 
-def weighed_clues(kb, query, clues):
+def weighted_clues(kb, query, clues):
     """Return rules for one query, with weights that tell one from another."""
     weights = np.random.default_rng(0).normal(size=(len(clues), 3))
-    each = WeighedQuery((), weights, np.ones(len(clues)), 0.0, tuple(clues))
-    return WeighedRules(kb.relations, kb.reflexive_relations, {query: each})
+    each = WeightedQuery((), weights, np.ones(len(clues)), 0.0, tuple(clues))
+    return WeightedRules(kb.relations, kb.reflexive_relations, {query: each})
 
 
 # Scores and proofs
@@ -52,11 +52,11 @@ def weighed_clues(kb, query, clues):
 def test_scores_are_sums_of_evidence_and_proofs_add_up_along_real_paths(kb, clues, query, pair):
     head, tail = (name if name in kb.entities else kb.entities[0] for name in pair)
     source, answer = kb.entities.id(head), kb.entities.id(tail)
-    weighed = weighed_clues(kb, query, clues)
-    reasoner = Reasoner(kb, weighed)
+    weighted = weighted_clues(kb, query, clues)
+    reasoner = Reasoner(kb, weighted)
     evidence = oracle_clues(kb, edges(kb), source, query, clues)
-    weights = weighed.queries[query].weights
-    if source == answer and weighed.excludes_source(query):
+    weights = weighted.queries[query].weights
+    if source == answer and weighted.excludes_source(query):
         return
     expected = sum(
         weights[rule] @ [1, *pair] if clues[rule].kind != "unary" else weights[rule, 0]
@@ -89,7 +89,7 @@ def kb():
 
 
 def rules_of(kb, *clues):
-    return WeighedProgram(weighed_clues(kb, kb.relations.id("colour"), clues), QUICK, kb)
+    return WeightedProgram(weighted_clues(kb, kb.relations.id("colour"), clues), QUICK, kb)
 
 
 def test_a_proof_names_those_that_have_the_same(kb):
@@ -146,7 +146,7 @@ def test_only_chains_conclude():
     kb = KnowledgeBase.from_triples(COLOURS)
     k = kb.relations.operator_id
     rules = rules_of(kb, Clue("unary", k("grows on"), "red"), Clue("anchored", k("grows on"))).rules("colour")
-    assert not any(rule.concludes for rule in rules)
+    assert not any(rule.is_deductive for rule in rules)
     assert RuleProgram(rules).ask(head="apple3", relation="colour", kb=kb) == []
 
 
@@ -154,8 +154,8 @@ def test_rules_of_other_kinds_or_answers_are_no_duplicates():
     chain = Rule("uncle", ("father",), 0.5)
     unary = [Rule("uncle", ("father",), 0.5, kind="unary", answer=name) for name in ("bob", "carl")]
     prior = Rule("uncle", ("uncle",), 0.5, kind="prior")
-    assert list(tidy([*unary, chain, prior]).rules) == [*unary, chain, prior]
-    assert len(tidy([*unary, *unary]).rules) == 2
+    assert list(simplify([*unary, chain, prior]).rules) == [*unary, chain, prior]
+    assert len(simplify([*unary, *unary]).rules) == 2
 
 
 def test_a_source_that_is_barred_is_not_what_a_unary_rule_predicts():
@@ -172,13 +172,13 @@ def test_unary_candidates_are_the_most_telling_and_never_the_asked_fact_itself(k
     relations, num = kb.relations, len(kb.relations)
     questions = ask_both_ways(kb.facts, num)
     own = questions[questions.queries == relations.id("colour")]
-    runs = group_edges(Operators.of(kb))
+    runs = csr_segments(Operators.of(kb))
     found = [(relations.operator_name(k), kb.entities[c]) for k, c in find_unary(runs, own, False, 10)]
     assert found == []  # by what grows on trees nothing is told, as all does
     more = KnowledgeBase.from_triples([*COLOURS, *((f"sky{i}", "colour", "blue") for i in range(5))])
     questions = ask_both_ways(more.facts, num)
     own = questions[questions.queries == relations.id("colour")]
-    runs = group_edges(Operators.of(more))
+    runs = csr_segments(Operators.of(more))
     found = [(relations.operator_name(k), more.entities[c]) for k, c in find_unary(runs, own, False, 10)]
     assert found == [("grows on", "red")]
 
@@ -193,16 +193,16 @@ def program(split):
 
 @pytest.mark.parametrize("kind", ["unary", "anchored", "mirrored"])
 def test_each_kind_is_learned_only_where_it_is_wanted(split, program, kind):
-    assert kind in {clue.kind for each in program.weighed.queries.values() for clue in each.clues}
+    assert kind in {clue.kind for each in program.weighted.queries.values() for clue in each.clues}
     rest = tuple(each for each in EVERY if each != kind)
-    fewer = weigh_rules(split, replace(QUICK, kinds=rest, num_candidates=3, max_questions=20)).weighed
+    fewer = weigh_rules(split, replace(QUICK, kinds=rest, num_candidates=3, max_questions=20)).weighted
     assert kind not in {clue.kind for each in fewer.queries.values() for clue in each.clues}
 
 
 def test_without_chains_there_are_none(split):
-    weighed = weigh_rules(split, replace(QUICK, kinds=("anchored",), max_questions=20)).weighed
-    assert not any(each.bodies for each in weighed.queries.values())
-    assert len(weighed) > 0
+    weighted = weigh_rules(split, replace(QUICK, kinds=("anchored",), max_questions=20)).weighted
+    assert not any(each.bodies for each in weighted.queries.values())
+    assert len(weighted) > 0
 
 
 def test_what_all_that_share_it_have_is_learned():
@@ -224,7 +224,7 @@ def test_what_all_that_share_it_have_is_learned():
 
 
 def test_no_more_rules_are_kept_than_wanted_of_all_kinds_together(split):
-    fewer = weigh_rules(split, replace(QUICK, max_rules=6)).weighed
+    fewer = weigh_rules(split, replace(QUICK, max_rules=6)).weighted
     assert max(map(len, fewer.queries.values())) == 6
     assert {clue.kind for each in fewer.queries.values() for clue in each.clues}
 
@@ -232,9 +232,9 @@ def test_no_more_rules_are_kept_than_wanted_of_all_kinds_together(split):
 def test_all_kinds_are_read_as_they_were_written(split, program, tmp_path):
     program.save(tmp_path)
     loaded = load_model(tmp_path)
-    assert loaded.weighing_config == QUICK
-    for query, each in program.weighed.queries.items():
-        again = loaded.weighed.queries[query]
+    assert loaded.weighting_config == QUICK
+    for query, each in program.weighted.queries.items():
+        again = loaded.weighted.queries[query]
         assert (again.bodies, again.clues, again.prior) == (each.bodies, each.clues, each.prior)
         np.testing.assert_array_equal(again.weights, each.weights)
         np.testing.assert_array_equal(again.confidences, each.confidences)
@@ -246,16 +246,16 @@ def test_files_of_the_first_version_are_read(split, tmp_path):
 
     weigh_rules(split, replace(QUICK, kinds=("chain", "prior"))).save(tmp_path)
     expected = load_model(tmp_path)
-    settings = json.loads((tmp_path / "weighing.json").read_text())
-    older = {name: settings["weighing"][name] for name in ("max_length", "penalties", "seed")}
-    changed = {"format_version": 1, "weighing": {**older, "prior": True}}
-    (tmp_path / "weighing.json").write_text(json.dumps(changed))
-    arrays = load_file(tmp_path / "weighed.safetensors")
+    settings = json.loads((tmp_path / "weighting.json").read_text())
+    older = {name: settings["weighting"][name] for name in ("max_length", "penalties", "seed")}
+    changed = {"format_version": 1, "weighting": {**older, "prior": True}}
+    (tmp_path / "weighting.json").write_text(json.dumps(changed))
+    arrays = load_file(tmp_path / "weighted.safetensors")
     save_file(
-        {n: a for n, a in arrays.items() if n not in ("kinds", "answers")}, tmp_path / "weighed.safetensors"
+        {n: a for n, a in arrays.items() if n not in ("kinds", "answers")}, tmp_path / "weighted.safetensors"
     )
     loaded = load_model(tmp_path)
-    assert loaded.weighing_config.kinds == ("chain", "prior")
+    assert loaded.weighting_config.kinds == ("chain", "prior")
     assert loaded.evaluate(split) == expected.evaluate(split)
 
 
@@ -270,4 +270,4 @@ def test_all_kinds_hold_on_other_facts_but_for_entities_that_are_not_there(progr
 
 def test_a_kind_that_there_is_not_is_refused():
     with pytest.raises(ConfigError, match="kinds must be one of chain, prior, unary, anchored, mirrored"):
-        WeighingConfig(kinds=("chain", "cyclic"))
+        WeightingConfig(kinds=("chain", "cyclic"))

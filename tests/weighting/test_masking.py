@@ -3,8 +3,8 @@ import pytest
 
 from neurallp.graph.knowledge_base import name_parts
 from neurallp.graph.questions import KnownAnswers, Questions
-from neurallp.weighting.fitting import Weighing, WeighingConfig
-from neurallp.weighting.masking import Veil
+from neurallp.weighting.fitting import Weighting, WeightingConfig
+from neurallp.weighting.masking import EdgeMasking
 
 LINKED, UNLINKED = ("a", "s", "b"), ("a", "r", "c")
 
@@ -23,12 +23,12 @@ LINKED, UNLINKED = ("a", "s", "b"), ("a", "r", "c")
 )
 def test_what_is_hidden_suits_the_pairs_to_be_validated(valid, turns):
     split = name_parts({"train": [("a", "r", "b"), ("b", "s", "c")], "valid": valid})
-    assert Veil(split, "auto").turns == turns
+    assert EdgeMasking(split, "auto").turns == turns
 
 
 def test_what_is_hidden_can_be_chosen():
     split = name_parts({"train": [("a", "r", "b"), ("b", "s", "c")]})
-    assert [Veil(split, hiding).turns for hiding in ("fact", "pair", "both")] == [
+    assert [EdgeMasking(split, masking).turns for masking in ("fact", "pair", "both")] == [
         [False],
         [True],
         [False, True, True, True],
@@ -41,8 +41,8 @@ def test_those_linked_to_the_source_of_a_hidden_pair_are_no_candidates():
     a, b, c, d = map(split.entities.find, "abcd")
     known = KnownAnswers(split.known.facts, len(split.relations))
     questions = Questions(np.array([a, a]), np.array([0, 0]), np.array([b, b]))
-    veil = Veil(split, "both")
-    aside = veil.set_aside(known, questions, veil.whole_pair(questions))
+    edge_masking = EdgeMasking(split, "both")
+    aside = edge_masking.filters_of(known, questions, edge_masking.mask_pair(questions))
     parts = np.split(aside.entities, aside.offsets[1:-1])
     assert [set(part.tolist()) for part in parts] == [{c}, {c, d}]
     assert aside.entities[aside.offsets[:-1]].tolist() == [c, c]
@@ -58,9 +58,9 @@ def test_ways_round_are_found_beside_a_link_that_tells_all():
     split = name_parts({"train": facts})
     r, p, q = map(split.relations.operator_id, "rpq")
 
-    def bodies(hiding, num_candidates=2):
-        config = WeighingConfig(max_length=3, num_candidates=num_candidates, hiding=hiding)
-        return Weighing(split, config).run().queries[r].bodies
+    def bodies(masking, num_candidates=2):
+        config = WeightingConfig(max_length=3, num_candidates=num_candidates, masking=masking)
+        return Weighting(split, config).run().queries[r].bodies
 
     assert (p, q) not in bodies("fact")
     assert (p, q) in bodies("both")
@@ -74,7 +74,7 @@ def test_a_direct_link_goes_before_all_that_is_learned_besides():
     facts += [(m, "q", end) for _, m, *ends in pairs for end in ends]
     split = name_parts({"train": facts})
     r, t = map(split.relations.operator_id, "rt")
-    few = WeighingConfig(max_length=2, num_candidates=20, hiding="both", least_steps=1, max_questions=40)
-    weighed = Weighing(split, few).run().queries[r]
-    link = weighed.bodies.index((split.relations.inverse(t),))
-    assert weighed.weights[link, 0] > 5 > np.delete(weighed.weights[:, 0], link).max()
+    few = WeightingConfig(max_length=2, num_candidates=20, masking="both", min_steps=1, max_questions=40)
+    weighted = Weighting(split, few).run().queries[r]
+    link = weighted.bodies.index((split.relations.inverse(t),))
+    assert weighted.weights[link, 0] > 5 > np.delete(weighted.weights[:, 0], link).max()

@@ -8,7 +8,7 @@ from samples import edges, knowledge_bases
 from neurallp import KnowledgeBase
 from neurallp.graph.operators import Operators
 from neurallp.graph.questions import Questions
-from neurallp.weighting.features import group_edges
+from neurallp.weighting.features import csr_segments
 from neurallp.weighting.mining import MANY_PAIRS, Miner
 
 few = settings(max_examples=40, deadline=None)
@@ -17,7 +17,7 @@ ALL = 10**6
 
 def miner_over(kb, max_length):
     operators = Operators.of(kb)
-    return Miner(group_edges(operators), operators.num_operators, max_length)
+    return Miner(csr_segments(operators), operators.num_operators, max_length)
 
 
 def questions(*rows):
@@ -28,21 +28,21 @@ def questions(*rows):
 @given(
     kb=knowledge_bases(num_entities=4, most_facts=10),
     max_length=st.integers(1, 4),
-    whole_pair=st.booleans(),
+    mask_pair=st.booleans(),
     inverse=st.booleans(),
 )
 def test_the_bodies_found_are_those_that_link_the_pair_without_the_fact_asked(
-    kb, max_length, whole_pair, inverse
+    kb, max_length, mask_pair, inverse
 ):
     source, query, answer = kb.facts[0].tolist()
     if inverse:
         source, query, answer = answer, query + len(kb.relations), source
     graph = (
         oracle.without_pair(edges(kb), source, answer)
-        if whole_pair
+        if mask_pair
         else oracle.without_fact(edges(kb), source, query, answer, len(kb.relations))
     )
-    found = miner_over(kb, max_length).mine(questions((source, query, answer)), whole_pair, ALL)
+    found = miner_over(kb, max_length).mine(questions((source, query, answer)), mask_pair, ALL)
     assert len(set(found)) == len(found)
     assert set(found) == oracle.enumerate_bodies(graph, source, answer, max_length)
 

@@ -108,7 +108,7 @@ def predict(
     """Answer every question about DATA, into a file.
 
     Every entity is the source of a question for every relation; the answers are those not in DATA, and of
-    weighed rules those that some rule beside the prior speaks for.
+    weighted rules those that some rule beside the prior speaks for.
     """
     from ..io.predictions import find_writer, write_predictions
 

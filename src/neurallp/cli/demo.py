@@ -27,7 +27,7 @@ class Story(StrEnum):
 
 
 def demo(
-    story: Annotated[
+    history_of: Annotated[
         Story, typer.Argument(help="A family's rules, or questions about films.")
     ] = Story.family,
     people: Annotated[int, typer.Option(help="Size of the family, over four generations.")] = 240,
@@ -35,7 +35,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Learn the rules of a made-up family, or questions about films."""
-    if story is Story.questions:
+    if history_of is Story.questions:
         from .question_demo import show_questions
 
         show_questions(seed, as_json)

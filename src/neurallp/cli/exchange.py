@@ -68,11 +68,11 @@ def export(
     """
     from ..io.rules import EXPORTS, export_rules
     from ..io.rules.table import read_rules
-    from ..rules.simplify import tidy
+    from ..rules.simplify import simplify
 
     _require_format(form, EXPORTS)
     given = read_rules(model) if model.is_file() else _saved_or_recovered(model, limit, min_confidence)
-    tidied = tidy(_require_distinct(_chosen(given, query, min_confidence), distinct))
+    tidied = simplify(_require_distinct(_chosen(given, query, min_confidence), distinct))
     rules, subsumed = _judge(tidied.rules, data)
     export_rules(out, rules, form, _parse_prefixes(prefix))
     counts = {"merged": tidied.num_merged, "vacuous": tidied.num_vacuous}
@@ -94,11 +94,11 @@ def import_rules(
     """
     from ..io import rules as exchange
     from ..io.rules.table import write_rules
-    from ..rules.simplify import tidy
+    from ..rules.simplify import simplify
 
     file = exchange.import_rules(rules, form)
     # Confidences of others are measured, and do not add up.
-    tidied = tidy(_require_distinct(file.rules, distinct), combine=max)
+    tidied = simplify(_require_distinct(file.rules, distinct), combine=max)
     found, subsumed = _judge(tidied.rules, data)
     write_rules(out, found)
     counts = {"skipped": file.num_skipped, "merged": tidied.num_merged, "vacuous": tidied.num_vacuous}

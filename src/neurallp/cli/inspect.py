@@ -111,7 +111,7 @@ def judge_watched(
         }
 
 
-def kept_back(split: "Split") -> "list[Part]":
+def held_out(split: "Split") -> "list[Part]":
     """Return the parts that are there to be ranked."""
     parts: tuple[Part, ...] = "valid", "test"
     return [part for part in parts if len(getattr(split, part))]

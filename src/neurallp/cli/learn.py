@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from .inspect import judge_watched, kept_back
+from .inspect import held_out, judge_watched
 from .options import Data, Device, Engine, EngineName, Json, Preset, Resume, choose_device, load_split
 from .output import console, log, measures_table, print_json, say
 from .weigh import Kinds, parse_kinds, weigh_watched
@@ -45,7 +45,7 @@ def learn(
             help="What is made large: the answer's log score (the paper's), or its share of all scores.",
         ),
     ] = None,
-    hiding: Annotated[
+    masking: Annotated[
         str | None,
         typer.Option(
             metavar="<fact|batch|train>",
@@ -102,7 +102,7 @@ def learn(
         ),
     ] = None,
     max_rules: Annotated[
-        int | None, typer.Option(min=1, show_default="all", help="Weighed rules kept for each query.")
+        int | None, typer.Option(min=1, show_default="all", help="Weighted rules kept for each query.")
     ] = None,
     kinds: Kinds = None,
     dry_run: Annotated[
@@ -113,13 +113,13 @@ def learn(
     """Learn rules from DATA and keep them in a model folder."""
     given = {
         "num_steps": steps,
-        "num_ranks": ranks,
+        "num_controllers": ranks,
         "num_epochs": epochs,
         "batch_size": batch_size,
         "learning_rate": learning_rate,
         "patience": patience,
         "objective": objective,
-        "hiding": hiding,
+        "masking": masking,
         "facts_apart": facts,
         "operators_per_query": operators_per_query,
         "normalize": normalize,
@@ -127,7 +127,7 @@ def learn(
         "memory_keys": memory_keys,
         "seed": seed,
     }
-    weighing = {"max_rules": max_rules, **parse_kinds(kinds)}
+    weighting = {"max_rules": max_rules, **parse_kinds(kinds)}
     configs = _configure(preset.value, given, out if resume else None)
     split = load_split(data, configs[1].seed)
     if not as_json:
@@ -135,8 +135,8 @@ def learn(
     training = _prepare(split, configs, engine.value, choose_device(device, engine), as_json, dry_run)
     program = _learn(training, out, resume, as_json)
     if preset is not Preset.paper if weigh is None else weigh:
-        _weigh(program, split, weighing, choose_device(device), as_json)
-    metrics = judge_watched(program, split, kept_back(split), engine.value, as_json)
+        _weigh(program, split, weighting, choose_device(device), as_json)
+    metrics = judge_watched(program, split, held_out(split), engine.value, as_json)
     program.save(out, metrics)
     _report(program, out, metrics, as_json)
 
@@ -200,14 +200,14 @@ def _learn(training: "Training", out: Path, resume: bool, quiet: bool) -> "Progr
 
 def _weigh(program: "Program", split: "Split", settings: Mapping[str, Any], device: str, quiet: bool) -> None:
     """Weigh what was learned; Ctrl-C leaves the model as it is."""
-    from ..pipeline.learn import candidates_of, weighing_config
+    from ..pipeline.learn import candidates_of, weighting_config
 
-    config = weighing_config(program, **settings)
+    config = weighting_config(program, **settings)
     given = candidates_of(program.model, config)
     try:
-        program.weighed = weigh_watched(split, config, given, device, quiet)
+        program.weighted = weigh_watched(split, config, given, device, quiet)
     except KeyboardInterrupt:
-        say("Stopped while weighing; the model is kept without weights.")
+        say("Stopped while weighting; the model is kept without weights.")
 
 
 def watch(training: "Training", quiet: bool) -> Iterator[object]:

@@ -22,7 +22,7 @@ class EngineName(StrEnum):
 
     auto = "auto"
     reference = "reference"
-    frontier = "frontier"
+    cpu = "cpu"
     cuda = "cuda"
 
 
@@ -52,7 +52,7 @@ def choose_device(name: str, engine: EngineName = EngineName.auto) -> str:
     """Return the device to learn on; `auto` is a GPU where there is one that the engine can use."""
     if name != "auto":
         return name
-    if engine == EngineName.frontier:
+    if engine == EngineName.cpu:
         return "cpu"
     import torch
 

@@ -119,8 +119,8 @@ def question_measures_table(parts: "dict[str, QuestionMeasures]") -> Table:
 def rules_table(rules: "Sequence[Rule]") -> Table:
     """Return rules with their confidences, and their counts where there are any."""
     counted = any(rule.support is not None for rule in rules)
-    weighed = any(rule.weight is not None for rule in rules)
-    names = ("weight" if weighed else "confidence", "share", *(("support", "measured") if counted else ()))
+    weighted = any(rule.weight is not None for rule in rules)
+    names = ("weight" if weighted else "confidence", "share", *(("support", "measured") if counted else ()))
     table = plain_table(numbers=names)
     of_kinds = any(rule.kind != "chain" for rule in rules)
     for name in ("kind", "rule") if of_kinds else ("rule",):

@@ -8,16 +8,16 @@ import typer
 from rich.markup import escape
 
 from ..errors import ConfigError, require_choice
-from .inspect import judge_watched, kept_back
+from .inspect import held_out, judge_watched
 from .options import Data, Device, Json, choose_device, load_split
 from .output import console, measures_table, print_json, watched
 
 if TYPE_CHECKING:
     from ..graph.knowledge_base import Split
-    from ..pipeline.program import AnyProgram, WeighedProgram
+    from ..pipeline.program import AnyProgram, WeightedProgram
     from ..rules.rule import Rule
-    from ..weighting.fitting import Candidates, WeighingConfig
-    from ..weighting.weighted_rules import WeighedRules
+    from ..weighting.fitting import Candidates, WeightingConfig
+    from ..weighting.weighted_rules import WeightedRules
 
 
 #: As rules.py has them, which help does not wait for.
@@ -43,7 +43,7 @@ def parse_kinds(kinds: str | None) -> dict[str, Any]:
     return {"kinds": chosen}
 
 
-class HidingName(StrEnum):
+class MaskingName(StrEnum):
     """What a question may not see."""
 
     auto = "auto"
@@ -57,7 +57,7 @@ def weigh(
         Path, typer.Argument(metavar="RULES", help="A file of rules, a model folder, or - for none.")
     ],
     data: Data,
-    out: Annotated[Path, typer.Option(help="Where the weighed rules go.")] = Path("weighed"),
+    out: Annotated[Path, typer.Option(help="Where the weighted rules go.")] = Path("weighted"),
     mine: Annotated[
         int, typer.Option(min=0, help="Also weigh so many rules for each query, found between known pairs.")
     ] = 0,
@@ -70,38 +70,38 @@ def weigh(
         int | None, typer.Option(min=1, show_default="all", help="Rules kept for each query.")
     ] = None,
     kinds: Kinds = None,
-    hiding: Annotated[
-        HidingName,
+    masking: Annotated[
+        MaskingName,
         typer.Option(
             help="What a question may not see: its own fact, all links of its pair, or both in turn."
         ),
-    ] = HidingName.auto,
+    ] = MaskingName.auto,
     seed: Annotated[int, typer.Option(help="Fixes what is sampled.")] = 0,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
     """Learn how much each rule of RULES counts.
 
-    RULES is a file of rules, or a model folder: its weighed rules are taken, of all kinds that they are of
+    RULES is a file of rules, or a model folder: its weighted rules are taken, of all kinds that they are of
     unless --kinds says which; where there are none, the most confident that it learned. - is for none but
     those that --mine finds.
     """
     from ..io.models.neural import require_no_model
     from ..pipeline.learn import rules_as_candidates
     from ..pipeline.program import load_program
-    from ..weighting.fitting import WeighingConfig
+    from ..weighting.fitting import WeightingConfig
 
     require_no_model(out)
     if or_length and not mine:
         raise ConfigError("--or-length chooses among rules that are found. Find some with --mine.")
     program = None if str(rules) == "-" else load_program(rules)
-    config = WeighingConfig(
+    config = WeightingConfig(
         max_length=length,
         other_lengths=tuple(or_length or ()),
         num_candidates=mine,
         max_rules=max_rules,
         **parse_kinds(kinds) or _kinds_of(program),
-        hiding=hiding.value,
+        masking=masking.value,
         seed=seed,
     )
     split = load_split(data, seed)
@@ -109,24 +109,24 @@ def weigh(
     if "chain" in config.kinds and not (given or mine or config.wants_clues):
         raise ConfigError(f"{rules} has no rule for the relations of {data}. Find some with --mine.")
     made = weigh_watched(split, config, given, choose_device(device), as_json)
-    metrics = judge_watched(made, split, kept_back(split), "auto", as_json)
+    metrics = judge_watched(made, split, held_out(split), "auto", as_json)
     made.save(out, metrics)
-    _report(made.weighed, out, metrics, as_json)
+    _report(made.weighted, out, metrics, as_json)
 
 
-def _report(weighed: "WeighedRules", out: Path, metrics: dict[str, Any], as_json: bool) -> None:
-    counts = weighed.num_of_kinds
+def _report(weighted: "WeightedRules", out: Path, metrics: dict[str, Any], as_json: bool) -> None:
+    counts = weighted.num_of_kinds
     if as_json:
-        print_json({"model": str(out), "rules": len(weighed), "kinds": counts, **metrics})
+        print_json({"model": str(out), "rules": len(weighted), "kinds": counts, **metrics})
         return
     if metrics:
         console.print(measures_table(metrics))
     kinds = ", ".join(f"{num:,} {kind}" for kind, num in counts.items())
-    console.print(f"Weighed rules in {escape(str(out))}: {kinds or 'none'}.", soft_wrap=True)
+    console.print(f"Weighted rules in {escape(str(out))}: {kinds or 'none'}.", soft_wrap=True)
 
 
-def _wanted(program: "AnyProgram | None", config: "WeighingConfig") -> "list[Rule]":
-    """Return the rules of a program that are of the kinds to be weighed; raise where none of them is."""
+def _wanted(program: "AnyProgram | None", config: "WeightingConfig") -> "list[Rule]":
+    """Return the rules of a program that are of the kinds to be weighted; raise where none of them is."""
     from ..pipeline.learn import offered_rules
 
     offered = [] if program is None else list(offered_rules(program, config.num_learned))
@@ -144,20 +144,20 @@ def _kinds_of(program: "AnyProgram | None") -> dict[str, Any]:
     if isinstance(program, RuleProgram):
         return {"kinds": tuple(dict.fromkeys(["chain", "prior", *(rule.kind for rule in program.rules)]))}
     if isinstance(program, Program):
-        return _kinds_of(program.weighed)
-    kinds = () if program is None else tuple(program.weighed.num_of_kinds)
+        return _kinds_of(program.weighted)
+    kinds = () if program is None else tuple(program.weighted.num_of_kinds)
     return {"kinds": kinds} if kinds else {}
 
 
 def weigh_watched(
     split: "Split",
-    config: "WeighingConfig",
+    config: "WeightingConfig",
     given: "Candidates",
     device: str,
     quiet: bool,
-) -> "WeighedProgram":
+) -> "WeightedProgram":
     """Weigh under a progress bar, which shows only on a terminal."""
     from ..pipeline.learn import weigh_rules
 
-    with watched("Weighing", 2 * len(split.known.facts), quiet) as advance:
+    with watched("Weighting", 2 * len(split.known.facts), quiet) as advance:
         return weigh_rules(split, config, given, advance, device)

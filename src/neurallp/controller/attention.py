@@ -22,7 +22,7 @@ class Attention:
         return self.operator, self.memory
 
     @property
-    def num_ranks(self) -> int:
+    def num_controllers(self) -> int:
         return self.operator.shape[0]
 
     @property

@@ -127,7 +127,7 @@ def _softmax_back(output: Tensor, gradient: Tensor) -> Tensor:
 
 
 class RelationController(nn.Module):
-    """Attention for queries that are relations: one embedding, `num_ranks` controllers side by side."""
+    """Attention for queries that are relations: one embedding, `num_controllers` controllers side by side."""
 
     allowed: Tensor | None
 
@@ -136,7 +136,7 @@ class RelationController(nn.Module):
         num_operators: int,
         *,
         num_steps: int,
-        num_ranks: int,
+        num_controllers: int,
         embedding_size: int,
         hidden_size: int,
         memory_keys: MemoryKeys,
@@ -148,7 +148,7 @@ class RelationController(nn.Module):
         nn.init.normal_(self.embedding.weight)
         self.embedding.weight.data = nn.functional.normalize(self.embedding.weight.data)
         self.ranks = nn.ModuleList(
-            Controller(embedding_size, hidden_size, num_operators, num_steps) for _ in range(num_ranks)
+            Controller(embedding_size, hidden_size, num_operators, num_steps) for _ in range(num_controllers)
         )
         self.register_buffer("allowed", allowed)
 

@@ -79,16 +79,16 @@ def _gates_back(tape: Tape, gradient: Tensor, recurrent: Tensor) -> Tensor:
     gates, squashed = tape.gates, tape.squashed
     forget, write, show, candidate = gates.unbind(2)
     # Whatever does not wait for the step after is worked out for all steps at once.
-    slopes = torch.addcmul(gates, gates, gates, value=-1)
-    torch.addcmul(torch.ones_like(candidate), candidate, candidate, value=-1, out=slopes[:, :, 3])
-    slopes *= torch.stack([tape.cells[:-1], candidate, squashed, write], dim=2)
+    gradients = torch.addcmul(gates, gates, gates, value=-1)
+    torch.addcmul(torch.ones_like(candidate), candidate, candidate, value=-1, out=gradients[:, :, 3])
+    gradients *= torch.stack([tape.cells[:-1], candidate, squashed, write], dim=2)
     shown = torch.addcmul(show, show * squashed, squashed, value=-1).unbind()
     to_gates = torch.empty_like(gates)
     to_state, to_cell = gradient[-1], torch.zeros_like(tape.cells[0])
     for t in reversed(range(len(gates))):
         to_cell = torch.addcmul(to_cell, to_state, shown[t])
-        torch.mul(slopes[t], to_cell.unsqueeze(1), out=to_gates[t])
-        torch.mul(slopes[t, :, 2], to_state, out=to_gates[t, :, 2])
+        torch.mul(gradients[t], to_cell.unsqueeze(1), out=to_gates[t])
+        torch.mul(gradients[t, :, 2], to_state, out=to_gates[t, :, 2])
         if t:
             to_state = torch.addmm(gradient[t - 1], to_gates[t].flatten(1), recurrent.T)
             to_cell = to_cell * forget[t]

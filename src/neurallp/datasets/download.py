@@ -23,7 +23,7 @@ CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryPolicy:
     """How often a server that stutters is asked again, and how long is waited for it."""
 
     tries: int = 4
@@ -43,7 +43,7 @@ def fetch(
     public: PublicSet,
     folder: Path,
     on_progress: Progress = lambda done, total: None,
-    patience: Patience = Patience(),  # noqa: B008 (frozen)
+    patience: RetryPolicy = RetryPolicy(),  # noqa: B008 (frozen)
 ) -> Path:
     """Put a set into `folder` and return its own folder there; what is there is not fetched again."""
     target = folder / public.name
@@ -63,7 +63,7 @@ def fetch(
 
 
 def _fetch_source(
-    public: PublicSet, source: Source, folder: Path, on_progress: Progress, patience: Patience
+    public: PublicSet, source: Source, folder: Path, on_progress: Progress, patience: RetryPolicy
 ) -> None:
     """Fetch from the first address that gives what is expected."""
     if all((folder / public.file_of(part)).exists() for part in source.members):
@@ -113,7 +113,7 @@ def _member(archive: tarfile.TarFile, name: str) -> bytes:
     raise FetchError(f"{name} is not in the archive.")
 
 
-def download(address: str, path: Path, on_progress: Progress, patience: Patience) -> None:
+def download(address: str, path: Path, on_progress: Progress, patience: RetryPolicy) -> None:
     """Bring what is at `address` to `path`; what a broken run left in `path`.part is gone on with."""
     if path.exists():
         return

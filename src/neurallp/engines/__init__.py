@@ -17,20 +17,20 @@ def make_engine(name: str, operators: Operators, device: str = "cpu") -> Engine:
         name = _fastest(device)
     if name == "reference":
         return ReferenceEngine(operators, device)
-    if name == "frontier":
+    if name == "cpu":
         if not device.startswith("cpu"):
-            raise ConfigError(f"The frontier engine cannot run on {device!r}. Use cpu, or engine auto.")
-        from .cpu import FrontierEngine
+            raise ConfigError(f"The cpu engine cannot run on {device!r}. Use cpu, or engine auto.")
+        from .cpu import CpuEngine
 
-        return FrontierEngine(operators)
+        return CpuEngine(operators)
     if name == "cuda":
         from .cuda import CudaEngine
 
         return CudaEngine(operators, device if device.startswith("cuda") else "cuda")
-    raise ConfigError(f"Unknown engine {name!r}. There are: auto, reference, frontier, cuda.")
+    raise ConfigError(f"Unknown engine {name!r}. There are: auto, reference, cpu, cuda.")
 
 
 def _fastest(device: str) -> str:
     if device.startswith("cuda"):
         return "cuda" if find_spec("triton") else "reference"
-    return "frontier" if find_spec("numba") else "reference"
+    return "cpu" if find_spec("numba") else "reference"

@@ -31,7 +31,7 @@ class Walks:
         return cls(sources, rows, none, np.zeros(len(sources), dtype=np.int64), may_return)
 
     @classmethod
-    def hiding(cls, sources: Ids, rows: Ids, edges: Ids, lists: Ids | None = None) -> "Walks":
+    def masking(cls, sources: Ids, rows: Ids, edges: Ids, lists: Ids | None = None) -> "Walks":
         """Return walks of which each may not use one row of `edges`; -1 stands for no edge.
 
         `lists` says which row; without it, walk w obeys row w. Hide both edges of a fact or neither: engines
@@ -92,7 +92,7 @@ class Engine(Protocol):
         """Return the scores of all entities, without gradients."""
         ...
 
-    def bytes_needed(self, num_walks: int, *, num_steps: int, num_ranks: int) -> int:
+    def bytes_needed(self, num_walks: int, *, num_steps: int, num_controllers: int) -> int:
         """Return the bytes held at the peak of `pair_scores` and its gradients, about, in float32."""
         ...
 

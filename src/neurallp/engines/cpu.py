@@ -28,13 +28,13 @@ Room = tuple[Floats, Floats]  # for gradients of walks to both attentions
 CHUNK, LARGE_CHUNK = 32, 128
 
 # Seconds of work below which a second thread is not woken.
-WORTH_WAKING = 0.001
+MIN_PARALLEL_SECONDS = 0.001
 
 # Gradients are kept walk by walk, so that their sum does not depend on the threads; this bounds them.
-MOST_GRADIENT_BYTES = 1 << 28
+MAX_GRADIENT_BYTES = 1 << 28
 
 
-class FrontierEngine:
+class CpuEngine:
     """Keeps a touched list and dense scratch for each thread, and nothing for entities out of reach.
 
     Takes 8 bytes x entities x (2 T + 4) and a copy of the graph for each thread, whatever the batch, and
@@ -47,7 +47,9 @@ class FrontierEngine:
         self.num_threads = num_threads or num_cores()
         self._pool = ThreadPoolExecutor(self.num_threads)
         self._graph = _graph(operators)
-        self._pace = WORTH_WAKING  # seconds for a walk, as the last ones took; long, until it is known
+        self._pace = (
+            MIN_PARALLEL_SECONDS  # seconds for a walk, as the last ones took; long, until it is known
+        )
         self._spare: defaultdict[int, list[tuple[Graph, Trail]]] = defaultdict(list)
 
     def pair_scores(
@@ -69,18 +71,18 @@ class FrontierEngine:
         task, wanted = self._task(attention, walks, normalize), Wanted.of(rows, entities, len(walks))
         num_pairs, num_walks = len(wanted.order), len(walks)
         one_each = wanted.is_one_each and num_walks <= _most_walks(task)
-        slopes = _gradient_room(task, num_walks) if one_each else None
+        gradients = _gradient_room(task, num_walks) if one_each else None
         units = np.full(num_pairs, 1.0 * one_each)
         pairs = Pairs(wanted.offsets, wanted.entities, units, np.zeros(num_walks))
         scores, totals = np.zeros(num_pairs), np.zeros(num_walks)
-        self.share_out(task, partial(_score, task, pairs, (scores, totals), slopes, 0))
+        self.share_out(task, partial(_score, task, pairs, (scores, totals), gradients, 0))
         asked = np.empty_like(scores)
         asked[wanted.order] = scores
         like = attention.operator
         return Followed(
             torch.from_numpy(asked).to(like),
             torch.from_numpy(totals).to(like),
-            partial(self._back, like.dtype, task, wanted, slopes),
+            partial(self._back, like.dtype, task, wanted, gradients),
         )
 
     def _back(
@@ -88,18 +90,18 @@ class FrontierEngine:
         dtype: torch.dtype,
         task: Task,
         wanted: "Wanted",
-        slopes: Room | None,
+        gradients: Room | None,
         to_scores: Tensor,
         to_totals: Tensor | None,
     ) -> tuple[Tensor, ...]:
         """Return the gradients to both attentions, summed over walks in order."""
-        gradients = _doubles(to_scores)[wanted.order]
+        grad_scores = _doubles(to_scores)[wanted.order]
         parts: Iterable[tuple[int, tuple[Floats, ...]]]
-        if slopes is not None and to_totals is None:
-            parts = [(0, tuple(each * gradients.reshape(-1, 1, 1, 1) for each in slopes))]
+        if gradients is not None and to_totals is None:
+            parts = [(0, tuple(each * grad_scores.reshape(-1, 1, 1, 1) for each in gradients))]
         else:
             totals = np.zeros(len(task.sources)) if to_totals is None else _doubles(to_totals)
-            parts = _walk_again(self, task, Pairs(wanted.offsets, wanted.entities, gradients, totals))
+            parts = _walk_again(self, task, Pairs(wanted.offsets, wanted.entities, grad_scores, totals))
         return tuple(total.transpose(0, 1).to(dtype) for total in _sum_by_row(task, parts))
 
     def scores(self, attention: Attention, walks: Walks, *, normalize: bool) -> Scores:
@@ -117,12 +119,12 @@ class FrontierEngine:
             ),
         )
 
-    def bytes_needed(self, num_walks: int, *, num_steps: int, num_ranks: int) -> int:
+    def bytes_needed(self, num_walks: int, *, num_steps: int, num_controllers: int) -> int:
         """Return the bytes of all threads' scratch and of the gradients of `num_walks` walks."""
         graph = sum(array.nbytes for array in self._graph)
         scratch = 8 * self.operators.num_entities * (2 * num_steps + 4)
-        gradients = 8 * num_walks * num_ranks * num_steps * self.operators.num_operators
-        return self.num_threads * (graph + scratch) + min(gradients, MOST_GRADIENT_BYTES)
+        gradients = 8 * num_walks * num_controllers * num_steps * self.operators.num_operators
+        return self.num_threads * (graph + scratch) + min(gradients, MAX_GRADIENT_BYTES)
 
     def _task(self, attention: Attention, walks: Walks, normalize: bool) -> Task:
         if attention.operator.shape[-1] != self.operators.num_operators:
@@ -148,7 +150,7 @@ class FrontierEngine:
         """
         part = range(len(task.sources)) if part is None else part
         num_steps = task.operator.shape[2]
-        alone = self._pace * len(part) < WORTH_WAKING
+        alone = self._pace * len(part) < MIN_PARALLEL_SECONDS
         chunks = part[:: LARGE_CHUNK if alone else CHUNK]
         # Threads need no lock: taking the next of a range, popping and appending are atomic.
         waiting, results, seconds = iter(chunks), {}, []
@@ -264,7 +266,7 @@ def _sum_by_row(task: Task, parts: Iterable[tuple[int, tuple[Floats, ...]]]) -> 
     return sums
 
 
-def _walk_again(engine: FrontierEngine, task: Task, pairs: Pairs) -> Iterator[tuple[int, Room]]:
+def _walk_again(engine: CpuEngine, task: Task, pairs: Pairs) -> Iterator[tuple[int, Room]]:
     """Yield the gradients of walks in parts that memory has room for, each with its first walk."""
     unused = np.zeros_like(pairs.gradients), np.zeros_like(pairs.total_gradients)
     at_once = _most_walks(task)
@@ -293,14 +295,16 @@ def _score(
 
 def _gradient_room(task: Task, num_walks: int) -> Room:
     """Return zeros for the gradients of some walks, (walk, rank, step, …)."""
-    num_ranks = len(task.operator)
-    operator, memory = ((num_walks, num_ranks, *each.shape[2:]) for each in (task.operator, task.memory))
+    num_controllers = len(task.operator)
+    operator, memory = (
+        (num_walks, num_controllers, *each.shape[2:]) for each in (task.operator, task.memory)
+    )
     return np.zeros(operator), np.zeros(memory)
 
 
 def _most_walks(task: Task) -> int:
     """Return how many walks' gradients are kept at once."""
-    return max(CHUNK, MOST_GRADIENT_BYTES // sum(each.nbytes for each in _gradient_room(task, 1)))
+    return max(CHUNK, MAX_GRADIENT_BYTES // sum(each.nbytes for each in _gradient_room(task, 1)))
 
 
 def _doubles(gradients: Tensor) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.arrays import Flags, Floats, Ids
-from ..graph.compilation import in_a_hurry, kernel, part
+from ..graph.compilation import fast_compile, kernel, part
 from .reference import SMALLEST_SUM
 
 Small = NDArray[np.uint32]  # half the traffic of 64 bits, and unsigned: numba adds no test for -1
@@ -70,7 +70,7 @@ class Task(NamedTuple):
     sources: Small
     rows: Ids
     hidden: Ids  # (list, n): edges to hide, ascending; -1 stands for none
-    hiding: Ids  # (walk,) the list of each
+    masking: Ids  # (walk,) the list of each
     operator: Floats  # (rank, row, step, operator)
     memory: Floats  # (rank, row, step + 1, slot)
     normalize: bool
@@ -122,7 +122,7 @@ def _turn_to(
     run_of: Small,
     sources: Small,
     hidden: Ids,
-    hiding: Ids,
+    masking: Ids,
     first: int,
     walk: int,
     end: int,
@@ -134,12 +134,12 @@ def _turn_to(
     Where no path may return, edges to the source are not counted: those that are left once others are hidden.
     """
     num = hidden.shape[1]
-    same = first < walk < end and hiding[walk - 1] == hiding[walk]
+    same = first < walk < end and masking[walk - 1] == masking[walk]
     for hide in range(0 if walk > first else 1, 2 if walk < end else 1):
         source, by = sources[walk - 1 + hide], 1 - 2 * hide
         for turn in range(2):
             for i in range(0 if same or turn == hide else num):
-                edge = hidden[hiding[walk - 1 + hide], num - 1 - i if hide else i]
+                edge = hidden[masking[walk - 1 + hide], num - 1 - i if hide else i]
                 if edge < 0:
                     continue
                 run = run_of[edge]
@@ -334,14 +334,14 @@ def walk_chunk(
     """
     offsets, runs, targets, run_of = graph
     memories, adjoints, touched, seen, reached, totals, weights, scores, blocks = trail
-    sources, rows, hidden, hiding, operator, memory, normalize, may_return = task
+    sources, rows, hidden, masking, operator, memory, normalize, may_return = task
     asked, wanted, gradients, total_gradients = pairs
     pair_sums, total_sums, a_grads, b_grads = sums
     ends, entities, values = listing
     last = operator.shape[2]
     everything = len(ends) > 1
     for walk in range(first, end + 1):
-        _turn_to(offsets, runs, targets, run_of, sources, hidden, hiding, first, walk, end, may_return)
+        _turn_to(offsets, runs, targets, run_of, sources, hidden, masking, first, walk, end, may_return)
         if walk == end:
             break
         source, place = sources[walk], walk - base if differentiate else 0
@@ -426,7 +426,7 @@ def compile_kernel() -> None:
     none, attention = np.zeros(0, np.int64), np.zeros((1, 1, 1, 1))
     task = Task(_small(0), none, none.reshape(0, 0), none, attention, attention, True, True)
     sums = Sums(np.zeros(0), np.zeros(0), attention, attention)
-    with in_a_hurry():
+    with fast_compile():
         walk_chunk(graph, Trail.of(1, 1), task, Pairs.none(0), sums, Listing.of(0, 0), 0, 0, 0, False)
 
 

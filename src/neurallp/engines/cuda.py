@@ -86,13 +86,13 @@ class CudaEngine(ByAutograd):
         offsets = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
         return Scores(self.operators.num_entities, offsets, np.concatenate(entities), np.concatenate(values))
 
-    def bytes_needed(self, num_walks: int, *, num_steps: int, num_ranks: int) -> int:
+    def bytes_needed(self, num_walks: int, *, num_steps: int, num_controllers: int) -> int:
         """Return the formula above for as many walks as are done at once."""
-        a_block = self._block_bytes(num_steps, num_ranks)
+        a_block = self._block_bytes(num_steps, num_controllers)
         return a_block * min(-(-num_walks // BLOCK), self._blocks_at_once(a_block))
 
-    def _block_bytes(self, num_steps: int, num_ranks: int, element_size: int = 4) -> int:
-        num_memories = (3 * num_ranks + 1) * num_steps + 7
+    def _block_bytes(self, num_steps: int, num_controllers: int, element_size: int = 4) -> int:
+        num_memories = (3 * num_controllers + 1) * num_steps + 7
         return (
             element_size * (self.operators.num_entities + self.operators.num_operators) * BLOCK * num_memories
         )
@@ -102,7 +102,7 @@ class CudaEngine(ByAutograd):
 
     def _parts(self, attention: Attention, walks: Walks) -> list[slice]:
         element_size = attention.operator.element_size()
-        a_block = self._block_bytes(attention.num_steps, attention.num_ranks, element_size)
+        a_block = self._block_bytes(attention.num_steps, attention.num_controllers, element_size)
         at_once = self._blocks_at_once(a_block) * BLOCK
         starts = range(0, max(1, len(walks)), at_once)
         return [slice(start, min(start + at_once, len(walks))) for start in starts]

@@ -64,10 +64,10 @@ class ReferenceEngine(ByAutograd):
         final = self.infer(attention, walks, normalize=normalize)
         return final[self._tensor(entities), self._tensor(rows)], final.sum(0)
 
-    def bytes_needed(self, num_walks: int, *, num_steps: int, num_ranks: int) -> int:
+    def bytes_needed(self, num_walks: int, *, num_steps: int, num_controllers: int) -> int:
         """Return 4 bytes for two messages an edge and three memories an entity, at each step and rank."""
         a_step = 2 * self.operators.num_edges + 3 * self.operators.num_entities
-        return 4 * num_walks * num_steps * num_ranks * a_step
+        return 4 * num_walks * num_steps * num_controllers * a_step
 
     @torch.no_grad()
     def scores(self, attention: Attention, walks: Walks, *, normalize: bool) -> Scores:

@@ -10,7 +10,7 @@ from ..datasets.grid import grid_split
 from ..evaluation import Scorer, evaluate
 from ..graph.knowledge_base import KnowledgeBase, Split
 from ..graph.questions import KnownAnswers, ask_both_ways
-from ..neural.rules import recover_rules
+from ..neural.rules import best_rules
 from ..plots import figure_at, styles
 from ..rules.rule import RuleFilter
 from .baselines.isg import fit_isg
@@ -92,7 +92,7 @@ def _examples(starts: Starts) -> Iterator[dict[str, Any]]:
     kb = KnowledgeBase(split.entities, split.relations, split.true_triples)
     queries = sorted(np.unique(split.train[:, 1]).tolist(), key=starts.certainty, reverse=True)
     for query in queries[:NUM_EXAMPLES]:
-        for rule in recover_rules(starts.model(query), [query], RuleFilter(), limit=1, kb=kb):
+        for rule in best_rules(starts.model(query), [query], RuleFilter(), limit=1, kb=kb):
             yield {
                 "query": split.relations[query],
                 "rule": str(rule),

@@ -18,15 +18,15 @@ from ..graph.knowledge_base import Split
 from ..graph.questions import KnownAnswers, Questions, ask_both_ways
 from ..reasoning.reasoner import Reasoner
 from .cells import Cell, Experiment, Outcome, Plan, Results
-from .completion import LONGER, PATIENT, TITLES, UNLINKED, WEIGHED, Trial
+from .completion import LONGER, PATIENT, TITLES, UNLINKED, WEIGHTED, Trial
 from .measuring import (
     QUICK_EMBEDDING,
     draw_learning,
     figures,
     fit_baseline,
+    history_of,
     learn_quietly,
     load_set,
-    story,
     tested,
     walk,
     weigh_quietly,
@@ -66,10 +66,10 @@ GRAIL = {
 
 #: Ours on GraIL's sets: several controllers, and rules long enough to get anywhere in graphs so sparse
 #: (Hits@10 of 50 negatives on the validation of WN18RR v1: .706 with T = 3, .768 with T = 4).
-OURS = {"WN18RR": {"num_steps": 4, "num_ranks": 3}, "fb237": {"num_steps": 3, "num_ranks": 3}}
+OURS = {"WN18RR": {"num_steps": 4, "num_controllers": 3}, "fb237": {"num_steps": 3, "num_controllers": 3}}
 
-#: How rules are weighed on GraIL's sets.
-GRAIL_WEIGHED = {"WN18RR": {**PATIENT, "max_length": 5}, "fb237": PATIENT}
+#: How rules are weighted on GraIL's sets.
+GRAIL_WEIGHTED = {"WN18RR": {**PATIENT, "max_length": 5}, "fb237": PATIENT}
 
 SAMPLED, ALL = f"Hits@10 of {NUM_NEGATIVES} negatives", "Hits@10 of all entities"
 MRR_SAMPLED, MRR_ALL = f"MRR of {NUM_NEGATIVES} negatives", "MRR of all entities"
@@ -108,8 +108,8 @@ def _paper_cells(quick: bool, device: str) -> Iterator[Cell]:
             learned = {**common, "preset": trial.preset, "settings": trial.settings, "device": device}
             published = {"Hits@10": neural_lp} if trial.model == "paper" else {}
             yield Cell({**labels, "model": trial.model}, published, learn_unseen, learned)
-        weighed = {**common, "settings": {**WEIGHED[data], "max_questions": 1800}, "device": device}
-        yield Cell({**labels, "model": "weighed"}, {}, weigh_unseen, weighed)
+        weighted = {**common, "settings": {**WEIGHTED[data], "max_questions": 1800}, "device": device}
+        yield Cell({**labels, "model": "weighted"}, {}, weigh_unseen, weighted)
         fitted = {**common, **TRANSE, "device": device, **(QUICK_EMBEDDING if quick else {})}
         yield Cell({**labels, "model": "TransE"}, {"Hits@10": transe}, fit_unseen, fitted)
 
@@ -123,8 +123,8 @@ def _grail_cells(quick: bool, device: str) -> Iterator[Cell]:
             yield Cell({**labels, "model": "paper"}, {SAMPLED: published}, learn_grail, paper)
             ours = {**common, "preset": "default", "settings": OURS[base]}
             yield Cell({**labels, "model": "ours"}, {}, learn_grail, ours)
-            weighed = {**common, "settings": GRAIL_WEIGHED[base]}
-            yield Cell({**labels, "model": "weighed"}, {}, weigh_grail, weighed)
+            weighted = {**common, "settings": GRAIL_WEIGHTED[base]}
+            yield Cell({**labels, "model": "weighted"}, {}, weigh_grail, weighted)
             yield Cell({**labels, "model": "NBFNet"}, {SAMPLED: best})
 
 
@@ -139,15 +139,15 @@ def learn_unseen(
     seen = hide_entities(split, seed)
     program = learn_quietly(seen, seed, preset, settings, device, quick)
     found = _rank_drawn(walk(program, split.known, device), split, seen)
-    return {**found, **story(program.history)}
+    return {**found, **history_of(program.history)}
 
 
 def weigh_unseen(*, data: str, seed: int, settings: Mapping[str, Any], device: str, quick: bool) -> Outcome:
-    """Return how rules weighed without the test's entities rank the test, walking over all that is known."""
+    """Return how rules weighted without the test's entities rank the test, walking over all that is known."""
     split = load_set(data, quick)
     seen = hide_entities(split, seed)
-    weighed = weigh_quietly(seen, seed, settings, device, quick)
-    return {**_rank_drawn(Reasoner(split.known, weighed), split, seen), "num_rules": len(weighed)}
+    weighted = weigh_quietly(seen, seed, settings, device, quick)
+    return {**_rank_drawn(Reasoner(split.known, weighted), split, seen), "num_rules": len(weighted)}
 
 
 def fit_unseen(*, data: str, seed: int, baseline: str, quick: bool, **options: Any) -> Outcome:
@@ -190,14 +190,14 @@ def learn_grail(
     split, new = _load_grail(data, quick)
     program = learn_quietly(split, seed, preset, settings, device, quick)
     found = _rank_grail(walk(program, new.known, device), new, seed, quick)
-    return {**found, **story(program.history)}
+    return {**found, **history_of(program.history)}
 
 
 def weigh_grail(*, data: str, seed: int, settings: Mapping[str, Any], device: str, quick: bool) -> Outcome:
-    """Return how rules weighed on one graph rank the test of another, in both regimes."""
+    """Return how rules weighted on one graph rank the test of another, in both regimes."""
     split, new = _load_grail(data, quick)
-    weighed = weigh_quietly(split, seed, settings, device, quick)
-    return {**_rank_grail(Reasoner(new.known, weighed), new, seed, quick), "num_rules": len(weighed)}
+    weighted = weigh_quietly(split, seed, settings, device, quick)
+    return {**_rank_grail(Reasoner(new.known, weighted), new, seed, quick), "num_rules": len(weighted)}
 
 
 def _load_grail(data: str, quick: bool) -> tuple[Split, Split]:

@@ -23,8 +23,8 @@ from ..neural.training import Epoch
 from ..pipeline.learn import configure, finish, prepare, weigh_rules
 from ..pipeline.program import Program
 from ..reasoning.reasoner import Reasoner
-from ..weighting.fitting import WeighingConfig
-from ..weighting.weighted_rules import WeighedRules
+from ..weighting.fitting import WeightingConfig
+from ..weighting.weighted_rules import WeightedRules
 from .cells import Outcome, Plan, Results
 
 #: Triples that a quick run learns from at most (of facts and of train), and those that it ranks.
@@ -33,7 +33,7 @@ QUICK_FACTS, QUICK_TRIPLES = 10_000, 300
 #: What a quick run changes in the settings of models and of baselines that have epochs.
 QUICK = {"num_epochs": 2}
 QUICK_EMBEDDING = {**QUICK, "dimension": 16}
-QUICK_WEIGHING = {"max_length": 2, "num_candidates": 50, "num_pairs": 20, "max_questions": 200}
+QUICK_WEIGHTING = {"max_length": 2, "num_candidates": 50, "num_pairs": 20, "max_questions": 200}
 
 #: Labels that say by themselves what they are.
 NAMES = ("data", "model")
@@ -85,7 +85,7 @@ def learn_and_rank(
     """Return how a program learned from a set ranks its test; with the best rules of the queries `rules`."""
     split = load_set(data, quick)
     program = learn_quietly(split, seed, preset, settings, device, quick)
-    learned = {**story(program.history), "rules": _examples(program, rules)}
+    learned = {**history_of(program.history), "rules": _examples(program, rules)}
     return {**figures(rank_test(walk(program, split.known, device), split, quick)), **learned}
 
 
@@ -108,18 +108,18 @@ def walk(program: Program, kb: KnowledgeBase, device: str) -> ModelScorer:
 def weigh_and_rank(
     *, data: str, seed: int, settings: Mapping[str, Any], device: str, quick: bool = False
 ) -> Outcome:
-    """Return how weighed rules, all of them found between known pairs, rank the test of a set."""
+    """Return how weighted rules, all of them found between known pairs, rank the test of a set."""
     split = load_set(data, quick)
-    weighed = weigh_quietly(split, seed, settings, device, quick)
-    return {**figures(rank_test(Reasoner(split.known, weighed), split, quick)), "num_rules": len(weighed)}
+    weighted = weigh_quietly(split, seed, settings, device, quick)
+    return {**figures(rank_test(Reasoner(split.known, weighted), split, quick)), "num_rules": len(weighted)}
 
 
 def weigh_quietly(
     split: Split, seed: int, settings: Mapping[str, Any], device: str, quick: bool
-) -> WeighedRules:
-    """Return the rules found and weighed on a split."""
-    chosen = {**settings, **(QUICK_WEIGHING if quick else {}), "seed": seed}
-    return weigh_rules(split, WeighingConfig(**chosen), device=device).weighed
+) -> WeightedRules:
+    """Return the rules found and weighted on a split."""
+    chosen = {**settings, **(QUICK_WEIGHTING if quick else {}), "seed": seed}
+    return weigh_rules(split, WeightingConfig(**chosen), device=device).weighted
 
 
 def fit_and_rank(*, data: str, seed: int, baseline: str, quick: bool = False, **options: Any) -> Outcome:
@@ -152,7 +152,7 @@ def figures(found: Evaluation) -> dict[str, Any]:
     return {**realistic, "optimistic": optimistic}
 
 
-def story(history: Iterable[Epoch]) -> dict[str, Any]:
+def history_of(history: Iterable[Epoch]) -> dict[str, Any]:
     """Return how learning went: its epochs, and the validation MRR of the one that was kept."""
     epochs = [vars(epoch) for epoch in history]
     best = [epoch["valid_mrr"] for epoch in epochs if epoch["is_best"]]

@@ -23,7 +23,7 @@ from ..graph.scores import Scores
 from ..neural.model import ModelScorer, NeuralLP
 from ..pipeline.learn import configure, finish, prepare
 
-SETTINGS: dict[str, Any] = {"num_epochs": 20, "patience": 20, "learning_rate": 0.005, "hiding": "train"}
+SETTINGS: dict[str, Any] = {"num_epochs": 20, "patience": 20, "learning_rate": 0.005, "masking": "train"}
 
 #: A batch holds this many questions of each query, so that few queries learn in as many steps as many.
 QUESTIONS_PER_QUERY = 6

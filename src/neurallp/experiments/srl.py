@@ -20,7 +20,7 @@ TITLES = {"umls": "UMLS", "kinship": "Kinship"}
 NOTES = (
     "Published: the paper's table 2, ties in the answer's favour. Ours: realistic ranks, and beside them "
     "the optimistic ones. `paper`: learns, walks and answers as published. `ours`: our "
-    "objective, before rules are weighed. `weighed`: rules found between known pairs, weighed.",
+    "objective, before rules are weighted. `weighted`: rules found between known pairs, weighted.",
 )
 
 
@@ -38,7 +38,7 @@ def _cells(quick: bool, device: str) -> Iterator[Cell]:
         paper = {**learned, "preset": "paper"}
         yield Cell({**labels, "model": "paper"}, {"Hits@10": neural_lp}, learn_and_rank, paper)
         yield Cell({**labels, "model": "ours"}, {}, learn_and_rank, {**learned, "preset": "default"})
-        weighed = {**common, "settings": {"max_length": steps}, "device": device}
-        yield Cell({**labels, "model": "weighed"}, {}, weigh_and_rank, weighed)
+        weighted = {**common, "settings": {"max_length": steps}, "device": device}
+        yield Cell({**labels, "model": "weighted"}, {}, weigh_and_rank, weighted)
         fitted = {**common, "baseline": "isg", "num_steps": steps}
         yield Cell({**labels, "model": "ISG"}, {"Hits@10": isg}, fit_and_rank, fitted)

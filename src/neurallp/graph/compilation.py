@@ -14,21 +14,23 @@ OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy",
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def kernel(*freedoms: str) -> Callable[[F], F]:
+def kernel(*fastmath_flags: str) -> Callable[[F], F]:
     """Return what compiles a function at its first call, to be kept on disk and free of the GIL.
 
     `freedoms` are those that LLVM may take with sums and products.
     """
-    return cast(Callable[[F], F], njit(**OPTIONS, cache=True, fastmath=set(freedoms)))
+    return cast(Callable[[F], F], njit(**OPTIONS, cache=True, fastmath=set(fastmath_flags)))
 
 
-def part(*freedoms: str) -> Callable[[F], F]:
+def part(*fastmath_flags: str) -> Callable[[F], F]:
     """Return what compiles a function for kernels to call, not for Python, in half the time."""
-    return cast(Callable[[F], F], njit(**OPTIONS | {"no_cpython_wrapper": True}, fastmath=set(freedoms)))
+    return cast(
+        Callable[[F], F], njit(**OPTIONS | {"no_cpython_wrapper": True}, fastmath=set(fastmath_flags))
+    )
 
 
 @contextmanager
-def in_a_hurry() -> Iterator[None]:
+def fast_compile() -> Iterator[None]:
     """Have numba compile in less time.
 
     Loops that wait for memory hardly run faster for the last of LLVM's optimisations (without the second

@@ -82,7 +82,9 @@ def training_bytes(training: Training) -> int:
     weights = 4 * sum(tensor.numel() * tensor.element_size() for tensor in training.model.parameters())
     config = training.model.config
     num_walks = 2 * training.lesson.facts_at_once
-    held = training.engine.bytes_needed(num_walks, num_steps=config.num_steps, num_ranks=config.num_ranks)
+    held = training.engine.bytes_needed(
+        num_walks, num_steps=config.num_steps, num_controllers=config.num_controllers
+    )
     return weights + held
 
 
@@ -92,7 +94,7 @@ def require_memory(num_bytes: int, device: torch.device) -> None:
     if num_bytes > there:
         raise ConfigError(
             f"Training would take about {num_bytes / 2**30:.1f} GiB, and there are {there / 2**30:.1f} GiB. "
-            "Use --engine frontier, a smaller --batch-size, or fewer --steps or --ranks."
+            "Use --engine cpu, a smaller --batch-size, or fewer --steps or --ranks."
         )
 
 

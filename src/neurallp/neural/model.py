@@ -24,7 +24,7 @@ class ModelConfig:
     """What the model is made of; the fields are the command's flags and the keys of config.json."""
 
     num_steps: int = 2  # T, the longest rule body
-    num_ranks: int = 1
+    num_controllers: int = 1
     embedding_size: int = 128
     hidden_size: int = 128
     normalize: bool = True
@@ -34,7 +34,7 @@ class ModelConfig:
     operators_per_query: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("num_steps", "num_ranks", "embedding_size", "hidden_size"):
+        for name in ("num_steps", "num_controllers", "embedding_size", "hidden_size"):
             require_positive(name, getattr(self, name))
         if self.operators_per_query is not None:
             require_positive("operators_per_query", self.operators_per_query)
@@ -59,7 +59,7 @@ class NeuralLP(nn.Module):
         self.controller = RelationController(
             relations.num_operators,
             num_steps=config.num_steps,
-            num_ranks=config.num_ranks,
+            num_controllers=config.num_controllers,
             embedding_size=config.embedding_size,
             hidden_size=config.hidden_size,
             memory_keys=config.memory_keys,
@@ -108,8 +108,8 @@ class NeuralLP(nn.Module):
         distinct_queries, rows = np.unique(queries, return_inverse=True)
         attention = (attend or self.attend)(distinct_queries)
         scores = engine.scores(attention, Walks.free(sources, rows), normalize=self.config.normalize)
-        barred = self.excludes_source(queries)
-        return scores.replaced(np.flatnonzero(barred), sources[barred], -np.inf)
+        excluded = self.excludes_source(queries)
+        return scores.replaced(np.flatnonzero(excluded), sources[excluded], -np.inf)
 
     def excludes_source(self, queries: Ids) -> NDArray[np.bool_]:
         """Return for each query whether its source is no candidate answer: no fact of it is reflexive."""

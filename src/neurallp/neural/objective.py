@@ -17,17 +17,17 @@ def log_score(answers: Tensor) -> tuple[Tensor, Tensor]:
     And its gradient to the answers' scores.
     """
     clamped = answers.clamp(min=SMALLEST_SCORE)
-    slopes = torch.where(answers > SMALLEST_SCORE, -1 / (len(answers) * clamped), 0.0)
-    return -clamped.log().mean(), slopes
+    gradients = torch.where(answers > SMALLEST_SCORE, -1 / (len(answers) * clamped), 0.0)
+    return -clamped.log().mean(), gradients
 
 
-def share(answers: Tensor, rivals: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def share(answers: Tensor, negatives: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return the mean of -log of the answer's share of all scores that are not known to be right.
 
     And its gradients to answers and rivals. The mean is over answers that can be reached; 0 where none can.
     """
     reachable = answers > SMALLEST_SCORE
     # An unreachable answer without rivals would be 0 / 0.
-    right, everything = (torch.where(reachable, each, 1.0) for each in (answers, answers + rivals))
+    right, everything = (torch.where(reachable, each, 1.0) for each in (answers, answers + negatives))
     each = reachable.to(answers.dtype) / reachable.sum().clamp(min=1)
     return (each * (everything / right).log()).sum(), each / everything - each / right, each / everything

@@ -7,7 +7,7 @@ from torch.optim.adam import adam
 from ..errors import ModelError
 
 
-class Descent:
+class Optimizer:
     """Moves the weights of a model along gradients.
 
     They lie end to end in one row, which a step crosses in a third of the time. Adam is called as a function:
@@ -75,7 +75,7 @@ def _lay_end_to_end(weights: list[nn.Parameter]) -> Tensor:
     return row
 
 
-def in_a_row(gradients: tuple[Tensor, ...]) -> Tensor:
+def flatten(gradients: tuple[Tensor, ...]) -> Tensor:
     """Return gradients to all weights end to end."""
     return torch.cat([each.flatten() for each in gradients])
 

@@ -9,16 +9,16 @@ import numpy as np
 from ..graph.arrays import Flags
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
-from ..rules.extraction import recover_best
+from ..rules.extraction import extract_best
 from ..rules.rule import Rule, RuleFilter, RuleSet
 from ..rules.support import find_successors, measure_on, predicts_on
 from .model import NeuralLP
 
 #: Rules of one query looked at before giving up on finding more that are wanted.
-MOST_EXAMINED = 10_000
+MAX_EXAMINED = 10_000
 
 
-def recover_rules(
+def best_rules(
     model: NeuralLP,
     queries: Iterable[int],
     wanted: RuleFilter,
@@ -40,7 +40,7 @@ def recover_rules(
         return operators is None or predicts_on(rule, operators, model.relations)
 
     def recover(query: int) -> Iterator[Rule]:
-        found = _normalized(spell_out(model, query, successors), fires, wanted.min_confidence)
+        found = _normalized(extract_rules(model, query, successors), fires, wanted.min_confidence)
         return islice(filter(wanted.keeps, found), limit)
 
     rules = [rule for query in queries for rule in recover(query)]
@@ -62,13 +62,13 @@ def _normalized(
             yield replace(rule, normalized_confidence=rule.confidence / largest)
 
 
-def spell_out(model: NeuralLP, query: int, successors: Flags | None = None) -> Iterator[Rule]:
+def extract_rules(model: NeuralLP, query: int, successors: Flags | None = None) -> Iterator[Rule]:
     """Yield the rules that the attention of one query stands for, most confident first."""
     operator, memory = (
         each[:, 0].detach().double().cpu().numpy() for each in model.attend(np.array([query])).pair
     )
     excludes = bool(model.excludes_source(np.array([query]))[0])
     name = model.relations.operator_name
-    for body, confidence in islice(recover_best(operator, memory, successors), MOST_EXAMINED):
+    for body, confidence in islice(extract_best(operator, memory, successors), MAX_EXAMINED):
         if body or not excludes:  # where the source is no answer, the empty body says nothing
             yield Rule(name(query), tuple(map(name, body)), confidence, distinct_ends=excludes)

@@ -20,9 +20,9 @@ from ..graph.operators import Operators
 from ..graph.questions import KnownAnswers, Questions, ask_both_ways
 from .model import ModelScorer, NeuralLP
 from .objective import Objective, log_score, share
-from .optimizer import Descent, copy_of, in_a_row
+from .optimizer import Optimizer, copy_of, flatten
 
-Hiding = Literal["fact", "batch", "train"]
+Masking = Literal["fact", "batch", "train"]
 FactsApart = Literal["relation", "unlinked"]
 
 
@@ -37,14 +37,14 @@ class TrainingConfig:
     # Departs from eq. 4: wrong answers count too. UMLS validation MRR .64 -> .68, test .87 -> .93.
     objective: Objective = "share"
     # Departs from the fixed 3:1 split: every fact is asked, hidden from its own question only.
-    hiding: Hiding = "fact"
+    masking: Masking = "fact"
     facts_apart: FactsApart = "relation"  # how train gives up facts where hiding needs them apart
     seed: int = 0
 
     def __post_init__(self) -> None:
         for name in ("num_epochs", "batch_size", "patience"):
             require_positive(name, getattr(self, name))
-        for name, choices in (("objective", Objective), ("hiding", Hiding), ("facts_apart", FactsApart)):
+        for name, choices in (("objective", Objective), ("masking", Masking), ("facts_apart", FactsApart)):
             require_choice(name, getattr(self, name), get_args(choices))
         if not 0 < self.learning_rate < float("inf"):
             raise ConfigError(f"learning_rate must be above 0 and finite, got {self.learning_rate}.")
@@ -82,7 +82,7 @@ class Training:
         self.lesson = Lesson.of(split, config)
         self.engine = make_engine(engine, self.lesson.operators, device)
         self.judge = Judge(split, engine, device)
-        self.descent = Descent(self.model, config.learning_rate)
+        self.descent = Optimizer(self.model, config.learning_rate)
         self.best_weights = copy_of(model.state_dict())
 
     def epochs(self) -> Iterator[Epoch]:
@@ -127,7 +127,7 @@ class Training:
         """Take one step of gradient descent and return the loss before it."""
         with torch.inference_mode():
             loss, gradients = self.differentiate(batch)
-            self.descent.step(in_a_row(gradients).clamp_(-5.0, 5.0))
+            self.descent.step(flatten(gradients).clamp_(-5.0, 5.0))
         self.on_step()
         return loss
 
@@ -148,14 +148,14 @@ class Training:
         """Return the share with its gradients; other known answers and barred sources are no rivals."""
         questions, num = batch.questions, len(batch.walks)
         known_rows, known = self.lesson.known.pairs(questions.sources, questions.queries)
-        barred = np.flatnonzero(self.model.excludes_source(questions.queries))
-        rows = np.concatenate([np.arange(num), known_rows, barred])
-        entities = np.concatenate([questions.answers, known, questions.sources[barred]])
+        excluded = np.flatnonzero(self.model.excludes_source(questions.queries))
+        rows = np.concatenate([np.arange(num), known_rows, excluded])
+        entities = np.concatenate([questions.answers, known, questions.sources[excluded]])
         followed = self.model.follow(self.engine, batch.walks, rows, entities)
         excused = torch.as_tensor(rows[num:], device=followed.scores.device)
-        rivals = followed.totals.index_add(0, excused, followed.scores[num:], alpha=-1)
-        loss, to_answers, to_rivals = share(followed.scores[:num], rivals.clamp(min=0.0))
-        to_rivals = torch.where(rivals > 0, to_rivals, 0.0)
+        negatives = followed.totals.index_add(0, excused, followed.scores[num:], alpha=-1)
+        loss, to_answers, to_rivals = share(followed.scores[:num], negatives.clamp(min=0.0))
+        to_rivals = torch.where(negatives > 0, to_rivals, 0.0)
         return loss, followed.back(torch.cat([to_answers, -to_rivals[excused]]), to_rivals)
 
     def state(self) -> dict[str, Tensor]:
@@ -190,22 +190,22 @@ class Lesson:
     operators: Operators
     asked: Ids
     known: KnownAnswers
-    hiding: Hiding
+    masking: Masking
     facts_at_once: int
 
     @classmethod
     def of(cls, split: Split, config: TrainingConfig) -> "Lesson":
         """Return the lesson that `config` asks for; facts are set apart 3:1 where that is needed."""
-        if config.hiding != "fact":
+        if config.masking != "fact":
             split = separate_facts(split, config.seed, unlinked=config.facts_apart == "unlinked")
-        walked = split.facts if config.hiding == "train" else split.known.facts
-        asked = split.known.facts if config.hiding == "fact" else split.train
+        walked = split.facts if config.masking == "train" else split.known.facts
+        asked = split.known.facts if config.masking == "fact" else split.train
         num_relations = len(split.relations)
         return cls(
             Operators.of_facts(walked, len(split.entities), num_relations),
             asked,
             KnownAnswers(split.known.facts, num_relations),
-            config.hiding,
+            config.masking,
             max(1, config.batch_size // 2),
         )
 
@@ -232,14 +232,14 @@ class Lesson:
 
     def _batch(self, questions: Questions, edges: Ids) -> Batch:
         sources, queries = questions.sources, questions.queries
-        if self.hiding == "train":
+        if self.masking == "train":
             return Batch(questions, Walks.free(sources, queries))
-        if self.hiding == "fact":
+        if self.masking == "fact":
             return Batch(
-                questions, Walks.hiding(sources, queries, edges, np.repeat(np.arange(len(edges)), 2))
+                questions, Walks.masking(sources, queries, edges, np.repeat(np.arange(len(edges)), 2))
             )
         lists = np.zeros(len(sources), dtype=np.int64)
-        return Batch(questions, Walks.hiding(sources, queries, edges.reshape(1, -1), lists))
+        return Batch(questions, Walks.masking(sources, queries, edges.reshape(1, -1), lists))
 
 
 class Judge:

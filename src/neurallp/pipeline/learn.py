@@ -1,4 +1,4 @@
-"""How a program comes about: settings, training, and weighing what was found."""
+"""How a program comes about: settings, training, and weighting what was found."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -14,22 +14,22 @@ from ..graph.arrays import Body
 from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
 from ..graph.vocabulary import INVERSE_MARK, Relations
 from ..neural.model import ModelConfig, NeuralLP
-from ..neural.rules import spell_out
+from ..neural.rules import extract_rules
 from ..neural.training import Epoch, Training, TrainingConfig, require_device
 from ..rules.rule import Rule
 from ..weighting.features import Clue
-from ..weighting.fitting import Candidates, Weighing, WeighingConfig
+from ..weighting.fitting import Candidates, Weighting, WeightingConfig
 from ..weighting.weighted_rules import as_candidate
-from .program import AnyProgram, Program, RuleProgram, WeighedProgram
+from .program import AnyProgram, Program, RuleProgram, WeightedProgram
 
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     # As published, and as the authors' program does where the text is silent.
     "paper": {
-        "num_ranks": 1,
+        "num_controllers": 1,
         "exclude_source": False,
         "objective": "log-score",
-        "hiding": "batch",
+        "masking": "batch",
         "num_epochs": 10,
         "patience": 10,
         "batch_size": 64,
@@ -83,13 +83,13 @@ def learn(
     engine: str = "auto",
     device: str = "cpu",
     weigh: bool | None = None,
-    weighing: WeighingConfig | None = None,
+    weighting: WeightingConfig | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
     **settings: Any,
 ) -> Program:
     """Return a program learned from a knowledge base or a split; settings are those of both configurations.
 
-    Its rules are weighed unless `weigh` is false, or the preset is the paper's.
+    Its rules are weighted unless `weigh` is false, or the preset is the paper's.
 
     >>> from neurallp.datasets.family import family_knowledge_base
     >>> program = learn(family_knowledge_base(num_people=60, num_generations=3), num_epochs=2)
@@ -103,8 +103,10 @@ def learn(
     program = finish(training)
     if preset == "paper" if weigh is None else not weigh:
         return program
-    config = weighing or weighing_config(program)
-    program.weighed = weigh_rules(training.split, config, candidates_of(program.model, config), device=device)
+    config = weighting or weighting_config(program)
+    program.weighted = weigh_rules(
+        training.split, config, candidates_of(program.model, config), device=device
+    )
     return program
 
 
@@ -115,32 +117,32 @@ def finish(training: Training) -> Program:
     return Program(model.cpu(), training.config, training.split.known, training.history)
 
 
-def weighing_config(program: Program, **settings: Any) -> WeighingConfig:
+def weighting_config(program: Program, **settings: Any) -> WeightingConfig:
     """Return how to weigh what a program learned: bodies as long, the same seed, but for what is given."""
     chosen = {"max_length": program.model.config.num_steps, "seed": program.training_config.seed}
-    return WeighingConfig(**chosen | {name: value for name, value in settings.items() if value is not None})
+    return WeightingConfig(**chosen | {name: value for name, value in settings.items() if value is not None})
 
 
-def candidates_of(model: NeuralLP, config: WeighingConfig) -> Candidates:
+def candidates_of(model: NeuralLP, config: WeightingConfig) -> Candidates:
     """Return the bodies of the most confident rules that a model learned, for each query."""
     return rules_as_candidates(learned_rules(model, config.num_learned), model.relations)
 
 
 def offered_rules(program: AnyProgram, num_learned: int) -> Iterator[Rule]:
-    """Yield the rules of a program that can be weighed anew; of what a model learned, the most confident."""
+    """Yield the rules of a program that can be weighted anew; of what a model learned, the most confident."""
     if isinstance(program, RuleProgram):
         return iter(program.rules)
-    if isinstance(program, WeighedProgram):
-        return chain.from_iterable(map(program.weighed.rules, program.weighed.queries))
-    if program.weighed is not None:
-        return offered_rules(program.weighed, num_learned)
+    if isinstance(program, WeightedProgram):
+        return chain.from_iterable(map(program.weighted.rules, program.weighted.queries))
+    if program.weighted is not None:
+        return offered_rules(program.weighted, num_learned)
     return learned_rules(program.model, num_learned)
 
 
 def learned_rules(model: NeuralLP, num: int) -> Iterator[Rule]:
     """Yield the most confident rules that a model learned, so many of each query."""
     for query in range(model.relations.num_operators):
-        yield from islice(spell_out(model, query), num)
+        yield from islice(extract_rules(model, query), num)
 
 
 def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Body | Clue]]:
@@ -162,20 +164,20 @@ def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int
 
 def weigh_rules(
     split: Split,
-    config: WeighingConfig,
+    config: WeightingConfig,
     given: Candidates | None = None,
     on_done: Callable[[int], None] = lambda num: None,
     device: str = "cpu",
-) -> WeighedProgram:
+) -> WeightedProgram:
     """Return rules found on a split, and those `given`, with weights learned on a device.
 
-    Clues are weighed on the CPU, whatever the device.
+    Clues are weighted on the CPU, whatever the device.
     """
     require_device(device)
     if device == "cpu" or config.wants_clues:
-        weighing = Weighing(split, config, given)
+        weighting = Weighting(split, config, given)
     else:
-        from ..weighting.fitting_gpu import BlockWeighing
+        from ..weighting.fitting_gpu import GpuWeighting
 
-        weighing = BlockWeighing(split, config, given, device=device)
-    return WeighedProgram(weighing.run(on_done), config, split.known)
+        weighting = GpuWeighting(split, config, given, device=device)
+    return WeightedProgram(weighting.run(on_done), config, split.known)

@@ -12,18 +12,18 @@ from ..graph.questions import KnownAnswers, Questions, ask_both_ways
 from ..graph.vocabulary import Relations
 from ..io.files import AnyPath
 from ..io.models import neural as models
-from ..io.models import weighted as weighed_rules
+from ..io.models import weighted as weighted_rules
 from ..io.models.calibration import read_calibration, recalibrated
 from ..io.rules import guess_format, import_rules
 from ..neural.model import ModelScorer, NeuralLP
-from ..neural.rules import recover_rules
+from ..neural.rules import best_rules
 from ..neural.training import Epoch, TrainingConfig
 from ..reasoning.answers import Answer, Predictions, Proof, WhyNot
 from ..reasoning.calibration import Calibration, Sample, draw_sample, fit_calibration
 from ..reasoning.reasoner import Basis, Reasoner, has_logarithmic_scores, require_relations
 from ..rules.rule import Rule, RuleFilter, RuleSet
-from ..weighting.fitting import WeighingConfig
-from ..weighting.weighted_rules import WeighedRules, select_rules
+from ..weighting.fitting import WeightingConfig
+from ..weighting.weighted_rules import WeightedRules, select_rules
 
 #: Rules are shown down to this share of their query's best.
 MIN_SHARE = 0.01
@@ -41,7 +41,7 @@ class Answering:
 
     @property
     def basis(self) -> Basis:
-        """What answers: a model, weighed rules, or rules as they were given."""
+        """What answers: a model, weighted rules, or rules as they were given."""
         raise NotImplementedError
 
     def reasoner(self, kb: KnowledgeBase | None = None) -> Reasoner:
@@ -142,22 +142,22 @@ def _select_queries(relations: Relations, query: str | None, limit: int, names: 
     return list(range(relations.num_operators)) if query is None else [relations.operator_id(query)]
 
 
-class WeighedProgram(Answering):
-    """Weighed rules, with the knowledge base they were weighed on where that is at hand."""
+class WeightedProgram(Answering):
+    """Weighted rules, with the knowledge base they were weighted on where that is at hand."""
 
     def __init__(
-        self, weighed: WeighedRules, config: WeighingConfig, kb: KnowledgeBase | None = None
+        self, weighted: WeightedRules, config: WeightingConfig, kb: KnowledgeBase | None = None
     ) -> None:
-        self.weighed, self.weighing_config, self.kb = weighed, config, kb
+        self.weighted, self.weighting_config, self.kb = weighted, config, kb
         self.seed = config.seed
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.weighed):,} weighed rules)"
+        return f"{type(self).__name__}({len(self.weighted):,} weighted rules)"
 
     @property
     def basis(self) -> Basis:
-        """The weighed rules."""
-        return self.weighed
+        """The weighted rules."""
+        return self.weighted
 
     def rules(
         self,
@@ -171,29 +171,29 @@ class WeighedProgram(Answering):
         kb: KnowledgeBase | None = None,
     ) -> RuleSet:
         """Return the rules of greatest weight of a query, or of all; support is counted on `kb` if given."""
-        queries = _select_queries(self.weighed.relations, query, limit, (*(allow or ()), *deny))
+        queries = _select_queries(self.weighted.relations, query, limit, (*(allow or ()), *deny))
         wanted = RuleFilter(min_confidence, max_length, allow, deny)
         facts = kb or self.kb
         if facts is not None:
-            require_relations(facts, self.weighed)
-        return select_rules(self.weighed, queries, wanted, limit=limit, kb=facts)
+            require_relations(facts, self.weighted)
+        return select_rules(self.weighted, queries, wanted, limit=limit, kb=facts)
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
         """Write the folder: weights, configuration, relations, rules and measures."""
         models.require_no_model(folder)
         with recalibrated(folder, self.calibration):
-            weighed_rules.write_weighed(
-                folder, self.weighed, self.weighing_config, self.rules_as_saved, metrics or {}
+            weighted_rules.write_weighted(
+                folder, self.weighted, self.weighting_config, self.rules_as_saved, metrics or {}
             )
 
     @property
     def rules_as_saved(self) -> RuleSet:
-        """The best rules, not measured: counting long ones on large sets takes longer than weighing them."""
-        return WeighedProgram(self.weighed, self.weighing_config).rules()
+        """The best rules, not measured: counting long ones on large sets takes longer than weighting them."""
+        return WeightedProgram(self.weighted, self.weighting_config).rules()
 
 
 class Program(Answering):
-    """A trained model, and where its rules were weighed those, which then answer in its place."""
+    """A trained model, and where its rules were weighted those, which then answer in its place."""
 
     def __init__(
         self,
@@ -201,26 +201,26 @@ class Program(Answering):
         training_config: TrainingConfig,
         kb: KnowledgeBase | None = None,
         history: Iterable[Epoch] = (),
-        weighed: WeighedProgram | None = None,
+        weighted: WeightedProgram | None = None,
     ) -> None:
         self.model = model.eval()
         self.training_config = training_config
         self.seed = training_config.seed
         self.kb = kb
         self.history = list(history)
-        self.weighed = weighed
+        self.weighted = weighted
 
     def __repr__(self) -> str:
         config = self.model.config
         relations = f"{len(self.model.relations):,} relations"
-        if self.weighed is not None:
-            return f"Program({relations}, {len(self.weighed.weighed):,} weighed rules)"
+        if self.weighted is not None:
+            return f"Program({relations}, {len(self.weighted.weighted):,} weighted rules)"
         return f"Program({relations}, rules up to length {config.num_steps})"
 
     @property
     def basis(self) -> Basis:
-        """The weighed rules where there are any, else the model."""
-        return self.model if self.weighed is None else self.weighed.weighed
+        """The weighted rules where there are any, else the model."""
+        return self.model if self.weighted is None else self.weighted.weighted
 
     def rules(
         self,
@@ -238,8 +238,8 @@ class Program(Answering):
         Support is counted on `kb`, or on the knowledge base learned from, and rules that predict nothing
         there are left out; a loaded program without `kb` counts nothing.
         """
-        if self.weighed is not None:
-            return self.weighed.rules(
+        if self.weighted is not None:
+            return self.weighted.rules(
                 query,
                 limit=limit,
                 min_confidence=min_confidence,
@@ -253,22 +253,24 @@ class Program(Answering):
         facts = kb or self.kb
         if facts is not None:
             require_relations(facts, self.model)
-        return recover_rules(self.model, queries, wanted, limit=limit, kb=facts)
+        return best_rules(self.model, queries, wanted, limit=limit, kb=facts)
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
         """Write the model folder: weights, configuration, relations, rules, history and measures."""
         with recalibrated(folder, self.calibration):
             learned = self.model, self.training_config, self.history
-            weighed = None if self.weighed is None else (self.weighed.weighed, self.weighed.weighing_config)
-            models.write_model(folder, *learned, self.rules_as_saved, metrics or {}, weighed)
+            weighted = (
+                None if self.weighted is None else (self.weighted.weighted, self.weighted.weighting_config)
+            )
+            models.write_model(folder, *learned, self.rules_as_saved, metrics or {}, weighted)
 
     @property
     def rules_as_saved(self) -> RuleSet:
         """The best rules, not measured: counting long ones on large sets takes minutes."""
-        if self.weighed is not None:
-            return self.weighed.rules_as_saved
+        if self.weighted is not None:
+            return self.weighted.rules_as_saved
         queries = range(self.model.relations.num_operators)
-        return recover_rules(self.model, queries, RuleFilter(MIN_SHARE), kb=self.kb, measured=False)
+        return best_rules(self.model, queries, RuleFilter(MIN_SHARE), kb=self.kb, measured=False)
 
 
 class RuleProgram(Answering):
@@ -286,7 +288,7 @@ class RuleProgram(Answering):
         return self.rules
 
 
-AnyProgram = Program | WeighedProgram | RuleProgram
+AnyProgram = Program | WeightedProgram | RuleProgram
 
 
 def _examine(split: Split, part: Part) -> tuple[Questions, KnownAnswers]:
@@ -306,18 +308,20 @@ def load_program(path: AnyPath) -> AnyProgram:
     return load_model(path)
 
 
-def load_model(folder: AnyPath) -> Program | WeighedProgram:
+def load_model(folder: AnyPath) -> Program | WeightedProgram:
     """Return the program saved in `folder`."""
     program = _read_program(folder)
     program.calibration = read_calibration(folder)
     return program
 
 
-def _read_program(folder: AnyPath) -> Program | WeighedProgram:
-    weighed = (
-        WeighedProgram(*weighed_rules.read_weighed(folder)) if weighed_rules.has_weighed(folder) else None
+def _read_program(folder: AnyPath) -> Program | WeightedProgram:
+    weighted = (
+        WeightedProgram(*weighted_rules.read_weighted(folder))
+        if weighted_rules.has_weighted(folder)
+        else None
     )
-    if weighed is not None and not models.has_model(folder):
-        return weighed
+    if weighted is not None and not models.has_model(folder):
+        return weighted
     model, training_config, history = models.read_model(folder)
-    return Program(model, training_config, history=history, weighed=weighed)
+    return Program(model, training_config, history=history, weighted=weighted)

@@ -30,7 +30,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 #: Questions kept back for validation, at most: more would only cost time.
-MOST_VALID = 1000
+MAX_VALID = 1000
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def prepare_questions(
 
 
 def _split(lessons: Lessons, config: QuestionTrainingConfig) -> tuple[Lessons, Lessons]:
-    num_valid = min(MOST_VALID, round(config.valid_share * len(lessons)))
+    num_valid = min(MAX_VALID, round(config.valid_share * len(lessons)))
     if not 0 < num_valid < len(lessons):
         raise DataError(
             f"{len(lessons)} questions that can be learned from are too few to keep some back. Give more."

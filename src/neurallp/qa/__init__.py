@@ -1,7 +1,7 @@
 """A query in words: what a question says, whom it is about, and the walk it asks for."""
 
-from .entity_linking import Mention, Spotter
+from .entity_linking import EntityLinker, Mention
 from .model import QuestionConfig, QuestionModel
 from .tokens import WordVocabulary
 
-__all__ = ["Mention", "QuestionConfig", "QuestionModel", "Spotter", "WordVocabulary"]
+__all__ = ["EntityLinker", "Mention", "QuestionConfig", "QuestionModel", "WordVocabulary"]

@@ -22,7 +22,7 @@ from .model import Phrase, QuestionModel
 
 #: A rule is followed for an answer when it is at least this sure, as a share of the question's surest.
 # Scores are shares of what is reached: where the right rule leads nowhere, leaks of others look like answers.
-LEAST_SHARE = 0.3
+MIN_SHARE_OF_BEST = 0.3
 
 #: Bodies kept for each memory while the likeliest are looked for.
 BEAM = 64
@@ -69,7 +69,7 @@ class WordAnswers:
     source: str
     answers: tuple[WordAnswer, ...]
     others: tuple[str, ...] = ()  # further entities that the text may name
-    namesakes: tuple[str, ...] = ()  # those among them whose name stands at the same place
+    ambiguous_mentions: tuple[str, ...] = ()  # those among them whose name stands at the same place
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -80,9 +80,9 @@ class WordAnswers:
     @property
     def note(self) -> str:
         """What the reader should know about the entity: that the name fits several."""
-        if not self.namesakes:
+        if not self.ambiguous_mentions:
             return ""
-        names = ", ".join(map(repr, self.namesakes))
+        names = ", ".join(map(repr, self.ambiguous_mentions))
         return (
             f"Taken to be about {self.source!r}; the name also fits {names}. Mark the one you mean: [name]."
         )
@@ -147,11 +147,11 @@ class QuestionReasoner:
         readings = self.reader.readings(text)
         self._require_known_words(readings[0].phrase)
         # Only namesakes are tried in turn: an answer about something else in the text would be a guess.
-        namesakes = [reading for reading in readings if reading.phrase == readings[0].phrase]
-        for reading in namesakes:
+        ambiguous_mentions = [reading for reading in readings if reading.phrase == readings[0].phrase]
+        for reading in ambiguous_mentions:
             if answers := self._answers(reading, k):
                 return self._describe(text, reading, readings, answers)
-        raise QuestionError(self._no_answer(namesakes))
+        raise QuestionError(self._no_answer(ambiguous_mentions))
 
     def rules(self, reading: Reading) -> list[Rule]:
         """Return the rules that a question asks for: the surest, and those nearly as sure."""
@@ -161,8 +161,8 @@ class QuestionReasoner:
         names = tuple(map(self.model.relations.operator_name, body))
         if self._may_return:
             return Rule(TARGET, names, confidence)
-        apart = tuple((0, place) for place in range(1, len(body)))
-        return Rule(TARGET, names, confidence, distinct_ends=True, apart=apart)
+        inequalities = tuple((0, place) for place in range(1, len(body)))
+        return Rule(TARGET, names, confidence, distinct_ends=True, inequalities=inequalities)
 
     @property
     def _may_return(self) -> bool:
@@ -174,12 +174,12 @@ class QuestionReasoner:
         operator, memory = (each[:, 0].double().cpu().numpy() for each in attention.pair)
         edges = self.customs.of(reading.source), self.customs.onward
         found = weigh_bodies(operator, memory, *edges, self.model.config.normalize)
-        return [(body, c) for body, c in found if c >= LEAST_SHARE * found[0][1]]
+        return [(body, c) for body, c in found if c >= MIN_SHARE_OF_BEST * found[0][1]]
 
     @cached_property
-    def customs(self) -> "Customs":
+    def customs(self) -> "DegreeStatistics":
         """What usually can be done where."""
-        return Customs(self.operators)
+        return DegreeStatistics(self.operators)
 
     def _require_known_words(self, phrase: Phrase) -> None:
         if not any(word in self.model.vocabulary for word in phrase.words):
@@ -244,13 +244,13 @@ class QuestionReasoner:
         mention = taken.mention
         others = [other.mention for other in readings if other.mention.name != mention.name]
         at_the_place = (mention.start, mention.stop)
-        namesakes = [other.name for other in others if (other.start, other.stop) == at_the_place]
+        ambiguous_mentions = [other.name for other in others if (other.start, other.stop) == at_the_place]
         return WordAnswers(
             text,
             mention.name,
             tuple(answers),
             tuple(dict.fromkeys(other.name for other in others)),
-            tuple(dict.fromkeys(namesakes)),
+            tuple(dict.fromkeys(ambiguous_mentions)),
         )
 
     def _no_answer(self, readings: list[Reading]) -> str:
@@ -260,7 +260,7 @@ class QuestionReasoner:
         return f"The knowledge base has no answer: no facts lead from {names}{along}."
 
 
-class Customs:
+class DegreeStatistics:
     """How many edges of which operator usually leave an entity of some kind.
 
     Memories are divided by their sums, so attention on what leads nowhere costs nothing and is not

@@ -37,7 +37,7 @@ def unmark(text: str) -> str:
     return MARK.sub(r"\1", text)
 
 
-class Spotter:
+class EntityLinker:
     """Finds every name of a vocabulary in a text, whatever its case and accents."""
 
     def __init__(self, entities: Vocabulary) -> None:
@@ -51,14 +51,14 @@ class Spotter:
         self._keys = list(self._ids)
         self._automaton = AhoCorasick(self._keys)
 
-    def spot(self, text: str, surprise: Callable[[str], float] = len) -> list[Mention]:
+    def spot(self, text: str, surprisal: Callable[[str], float] = len) -> list[Mention]:
         """Return all mentions, those that most speaks for first; a marked text has but the marked ones.
 
         A mention scores the `surprise` of its words, and more when the name stands there letter by letter.
         """
         if mark := MARK.search(text):
             return self._marked(mark[1], mark.start(), mark.end())
-        found = self._mentions(text, surprise)
+        found = self._mentions(text, surprisal)
         return sorted(found, key=lambda mention: (-mention.score, -len(mention.name), mention.start))
 
     def _marked(self, name: str, start: int, stop: int) -> list[Mention]:
@@ -66,23 +66,23 @@ class Spotter:
         ids = [exact] if exact >= 0 else self._ids.get(_key(tokenise(name)), [])
         return [Mention(entity, self.entities[entity], start, stop, LITERAL) for entity in ids]
 
-    def _mentions(self, text: str, surprise: Callable[[str], float]) -> Iterator[Mention]:
+    def _mentions(self, text: str, surprisal: Callable[[str], float]) -> Iterator[Mention]:
         tokens = tokenise(text)
         haystack = _key(tokens)
         first = {place: i for i, place in enumerate(_places(tokens))}
         for key, start, stop in self._automaton.find_matches_as_indexes(haystack, overlapping=True):
             named = tokens[first[start] : first[stop - 1]]
-            worth = sum(surprise(token.word) for token in named)
+            worth = sum(surprisal(token.word) for token in named)
             for entity in self._ids[self._keys[key]]:
                 name = self.entities[entity]
                 score = worth + LITERAL * (name in text)
                 yield Mention(entity, name, named[0].start, named[-1].stop, score)
 
-    def nearest(self, text: str, surprise: Callable[[str], float] = len, k: int = 3) -> list[str]:
+    def nearest(self, text: str, surprisal: Callable[[str], float] = len, k: int = 3) -> list[str]:
         """Return the names that come closest to some of the more surprising words of a text."""
         words = [token.word for token in tokenise(text)]
-        least = max(map(surprise, words), default=0.0) / 2
-        words = [word for word in words if surprise(word) >= least]
+        least = max(map(surprisal, words), default=0.0) / 2
+        words = [word for word in words if surprisal(word) >= least]
         near = [other for word in words for other in get_close_matches(word, self._by_word, n=3, cutoff=0.8)]
         names = {name for word in near for name in self._by_word[word]}
         return sorted(names, key=lambda name: -_likeness(name, words))[:k]
@@ -97,11 +97,11 @@ class Spotter:
                     names[token.word].append(name)
         return names
 
-    def require(self, text: str, surprise: Callable[[str], float] = len) -> list[Mention]:
+    def require(self, text: str, surprisal: Callable[[str], float] = len) -> list[Mention]:
         """Return all mentions, or raise with the names that come near."""
-        if mentions := self.spot(text, surprise):
+        if mentions := self.spot(text, surprisal):
             return mentions
-        near = ", ".join(map(repr, self.nearest(unmark(text), surprise)))
+        near = ", ".join(map(repr, self.nearest(unmark(text), surprisal)))
         hint = f" Near names: {near}." if near else ""
         raise QuestionError(
             f"The question names no entity of the knowledge base, which has {len(self.entities):,}.{hint} "

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import QuestionError
 from ..graph.arrays import Ids
 from ..graph.knowledge_base import KnowledgeBase
-from .entity_linking import MARK, Mention, Spotter, unmark
+from .entity_linking import MARK, EntityLinker, Mention, unmark
 from .model import Phrase
 from .tokens import WordVocabulary, split_words, tokenise
 
@@ -61,15 +61,15 @@ class Reader:
         self.vocabulary = vocabulary
 
     @cached_property
-    def spotter(self) -> Spotter:
+    def spotter(self) -> EntityLinker:
         """What finds the entities."""
-        return Spotter(self.kb.entities)
+        return EntityLinker(self.kb.entities)
 
     def readings(self, text: str) -> list[Reading]:
         """Return the ways a question can be understood, the likeliest first; raise when there is none."""
         split_words(text)
-        surprise = len if self.vocabulary is None else self.vocabulary.surprise
-        mentions = self.spotter.require(text, surprise)
+        surprisal = len if self.vocabulary is None else self.vocabulary.surprisal
+        mentions = self.spotter.require(text, surprisal)
         return [Reading(mention, read_phrase(text, mention)) for mention in mentions]
 
 

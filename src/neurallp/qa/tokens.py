@@ -13,7 +13,7 @@ PADDING, UNKNOWN, ENTITY = 0, 1, 2
 NUM_SPECIAL = 3
 
 #: No question that anybody asks is longer; a whole book would only waste time.
-MOST_WORDS = 200
+MAX_WORDS = 200
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ def split_words(text: str) -> list[str]:
     tokens = tokenise(text)
     if not tokens:
         raise QuestionError("The question is empty. Ask something, as in: who directed Blade Runner?")
-    if len(tokens) > MOST_WORDS:
+    if len(tokens) > MAX_WORDS:
         raise QuestionError(
-            f"The question has {len(tokens):,} words; at most {MOST_WORDS} are read. Shorten it."
+            f"The question has {len(tokens):,} words; at most {MAX_WORDS} are read. Shorten it."
         )
     return [token.word for token in tokens]
 
@@ -79,6 +79,6 @@ class WordVocabulary:
         """Return the number of a word, or that of the unknown word."""
         return self._ids.get(word, UNKNOWN)
 
-    def surprise(self, word: str) -> float:
+    def surprisal(self, word: str) -> float:
         """Return how little a word is to be expected in a question, -log of its share: names surprise."""
         return log((self._num_asked + 1) / (self.counts.get(word, 0) + 1))

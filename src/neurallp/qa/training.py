@@ -12,7 +12,7 @@ from torch import Tensor
 from ..engines.base import Engine
 from ..errors import ConfigError, require_positive
 from ..neural.objective import SMALLEST_SCORE
-from ..neural.optimizer import Descent, copy_of, in_a_row
+from ..neural.optimizer import Optimizer, copy_of, flatten
 from ..neural.training import one_torch_thread
 from .evaluation import judge
 from .examples import Lessons
@@ -55,7 +55,7 @@ class QuestionEpoch:
     is_best: bool
 
     @property
-    def merit(self) -> tuple[float, float]:
+    def selection_metric(self) -> tuple[float, float]:
         """What epochs are chosen by: Hits@1, and among equals the paper's accuracy."""
         return self.valid_hits_at_1, self.valid_accuracy
 
@@ -74,7 +74,7 @@ class QuestionTraining:
         self.model, self.engine, self.train, self.valid, self.config = model, engine, train, valid, config
         self.history: list[QuestionEpoch] = []
         self.on_step: Callable[[], object] = lambda: None
-        self.descent = Descent(model, config.learning_rate)
+        self.descent = Optimizer(model, config.learning_rate)
         self.best_weights = copy_of(model.state_dict())
 
     @property
@@ -95,7 +95,7 @@ class QuestionTraining:
     @property
     def is_over(self) -> bool:
         """Whether there is no epoch left to run."""
-        merits = [epoch.merit for epoch in self.history]
+        merits = [epoch.selection_metric for epoch in self.history]
         since_better = len(merits) - 1 - merits.index(max(merits)) if merits else 0
         return len(merits) >= self.config.num_epochs or since_better >= self.config.patience
 
@@ -121,11 +121,11 @@ class QuestionTraining:
         if not isfinite(loss):
             raise ConfigError(f"The loss of epoch {number} is {loss}. Lower the learning_rate.")
         found = judge(self.model.eval(), self.engine, self.valid)
-        merit = float(found.hits_at_1[:, 0].mean()), float(found.accuracy[:, 0].mean())
+        selection_metric = float(found.hits_at_1[:, 0].mean()), float(found.accuracy[:, 0].mean())
         # Of equals the last: it has learned for longer, so that its rules are surer.
-        is_best = all(merit >= epoch.merit for epoch in self.history)
+        is_best = all(selection_metric >= epoch.selection_metric for epoch in self.history)
         seconds = perf_counter() - started
-        return QuestionEpoch(number, loss, *merit, found.best_threshold(), seconds, is_best)
+        return QuestionEpoch(number, loss, *selection_metric, found.best_threshold(), seconds, is_best)
 
     def _batches(self, rng: np.random.Generator) -> Iterator[Lessons]:
         order = rng.permutation(len(self.train))
@@ -134,7 +134,7 @@ class QuestionTraining:
 
     def _step(self, batch: Lessons) -> float:
         loss = self.loss(batch)
-        gradient = in_a_row(torch.autograd.grad(loss, self.descent.weights, materialize_grads=True))
+        gradient = flatten(torch.autograd.grad(loss, self.descent.weights, materialize_grads=True))
         self.descent.step(gradient * (LONGEST / gradient.norm()).clamp(max=1.0))
         self.on_step()
         return float(loss.detach())

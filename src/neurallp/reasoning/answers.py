@@ -71,7 +71,7 @@ class Proof:
 
     def svg(self) -> str:
         """Return a drawing of the paths, the largest part on top."""
-        led = [part for part in self.parts if part.rule.leads]
+        led = [part for part in self.parts if part.rule.is_path_rule]
         links = [(part.rule.body, part.path, f"{part.amount:.3g}") for part in led]
         return draw_paths(str(self.answer), self.answer.source, self.answer.entity, links)
 
@@ -88,7 +88,7 @@ class Proof:
 
 
 @dataclass(frozen=True)
-class Gap:
+class MissingFact:
     """A rule that is one fact short of concluding: the path it would take, and which link of it is missing.
 
     `num_ways` counts the facts, any one of which would close it at this link; no more than that many where
@@ -112,7 +112,7 @@ class Gap:
         return links[: self.place] + links[self.place + 1 :]
 
     def __str__(self) -> str:
-        most = "at most " if self.rule.apart else ""
+        most = "at most " if self.rule.inequalities else ""
         others = f" (one of {most}{self.num_ways:,} facts that would do)" if self.num_ways > 1 else ""
         given = f"{' and '.join(self.known)}, but " if self.known else ""
         return f"{given}{self.missing} is missing{others}"
@@ -124,18 +124,18 @@ class WhyNot:
 
     answer: Answer
     follows: bool
-    gaps: tuple[Gap, ...]
+    missing_facts: tuple[MissingFact, ...]
 
     def __str__(self) -> str:
         if self.follows:
             return f"{self.answer} follows already; ask why with explain."
-        if not self.gaps:
+        if not self.missing_facts:
             return f"{self.answer} does not follow, and no rule is just one fact short of it."
-        return "\n".join([f"{self.answer} does not follow:", *(f"  {gap}" for gap in self.gaps)])
+        return "\n".join([f"{self.answer} does not follow:", *(f"  {gap}" for gap in self.missing_facts)])
 
     def as_dict(self) -> dict[str, object]:
         """Return the gaps as one JSON object."""
-        gaps = [
+        missing_facts = [
             {
                 "rule": str(gap.rule),
                 "confidence": gap.rule.confidence,
@@ -144,9 +144,9 @@ class WhyNot:
                 "known": gap.known,
                 "num_ways": gap.num_ways,
             }
-            for gap in self.gaps
+            for gap in self.missing_facts
         ]
-        return {**vars(self.answer), "follows": self.follows, "gaps": gaps}
+        return {**vars(self.answer), "follows": self.follows, "missing_facts": missing_facts}
 
 
 def spell_links(rule: Rule, path: Sequence[str]) -> list[str]:

@@ -31,7 +31,7 @@ SMALLEST_SHARE = 1e-9
 def shares(scores: Floats, logarithmic: bool) -> Floats:
     """Return each candidate's share of one question's scores; -inf marks those that are none.
 
-    Logarithmic scores are those of weighed rules, which are learned by softmax; others are added up as
+    Logarithmic scores are those of weighted rules, which are learned by softmax; others are added up as
     they are.
     """
     weights = np.exp(scores - scores.max(initial=0.0)) if logarithmic else np.maximum(scores, 0.0)

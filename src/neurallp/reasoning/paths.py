@@ -63,12 +63,12 @@ class PathLattice:
         operators: Operators,
         body: Body,
         ends: tuple[int, int],
-        barred: Collection[tuple[int, int]],
+        excluded: Collection[tuple[int, int]],
         worth: Callable[[int, Ids], Floats],
     ) -> None:
         self.places = [np.array(ends[:1])]
         self.steps: list[tuple[Ids, Ids]] = []  # from whom to whom, as they are numbered at their places
-        for k, onward in zip(body, _leading_on(operators, body, ends[1], barred), strict=True):
+        for k, onward in zip(body, _leading_on(operators, body, ends[1], excluded), strict=True):
             here = self.places[-1]
             sources, targets = _edges_between(operators, here, k, onward)
             there, arrivals = np.unique(targets, return_inverse=True)
@@ -126,12 +126,12 @@ class PathLattice:
 
 
 def _leading_on(
-    operators: Operators, body: Body, answer: int, barred: Collection[tuple[int, int]]
+    operators: Operators, body: Body, answer: int, excluded: Collection[tuple[int, int]]
 ) -> list[Ids]:
     """Return who may stand at each place after the first, the rest of `body` leading on to `answer`."""
     stages = [np.array([answer])]
     for place in reversed(range(1, len(body) + 1)):
-        for who in (entity for where, entity in barred if where == place):
+        for who in (entity for where, entity in excluded if where == place):
             stages[0] = stages[0][stages[0] != who]
         stages.insert(0, follow(operators, stages[0], operators.inverse(body[place - 1])))
     return stages[1:]

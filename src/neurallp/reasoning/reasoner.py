@@ -19,14 +19,14 @@ from ..graph.scores import Scores
 from ..graph.vocabulary import INVERSE_MARK, Relations
 from ..neural.model import NeuralLP
 from ..rules.rule import Rule
-from ..weighting.weighted_rules import WeighedRules
-from .answers import Answer, Gap, Part, Predictions, Proof, WhyNot
+from ..weighting.weighted_rules import WeightedRules
+from .answers import Answer, MissingFact, Part, Predictions, Proof, WhyNot
 from .calibration import Calibration, shares
 from .paths import find_paths, stages, stages_back
-from .scorers import Evidence, GivenEvidence, LearnedEvidence, WeighedEvidence, body_ids
+from .scorers import Evidence, GivenScorer, NeuralScorer, WeightedScorer, body_ids
 
 #: What knows its relations by itself, and what is taken from the rules and the facts.
-Learned = NeuralLP | WeighedRules
+Learned = NeuralLP | WeightedRules
 Basis = Learned | Iterable[Rule]
 
 #: Questions that are predicted at a time, which bounds memory.
@@ -62,10 +62,10 @@ class Reasoner:
     def evidence(self) -> Evidence:
         """The model or the rules, bound to the facts."""
         if isinstance(self.basis, NeuralLP):
-            return LearnedEvidence(self.basis, self.operators, self.engine)
-        if isinstance(self.basis, WeighedRules):
-            return WeighedEvidence(self.basis, self.kb, self.operators)
-        return GivenEvidence(self.basis, self.relations, self.operators, self.engine)
+            return NeuralScorer(self.basis, self.operators, self.engine)
+        if isinstance(self.basis, WeightedRules):
+            return WeightedScorer(self.basis, self.kb, self.operators)
+        return GivenScorer(self.basis, self.relations, self.operators, self.engine)
 
     @cached_property
     def _known(self) -> KnownAnswers:
@@ -98,8 +98,8 @@ class Reasoner:
         source, query, answer, found = self._judge(head, relation, tail)
         reached = self.evidence.reached(np.array([source]), np.array([query]))
         follows = bool(reached.at(np.array([0]), np.array([answer]))[0] > 0)
-        gaps = () if follows else islice(self._gaps(source, query, answer), k)
-        return WhyNot(found, follows, tuple(gaps))
+        missing_facts = () if follows else islice(self._missing_facts(source, query, answer), k)
+        return WhyNot(found, follows, tuple(missing_facts))
 
     def predict(
         self, relations: Iterable[str] | None = None, k: int = 10, *, known: bool = False
@@ -185,17 +185,17 @@ class Reasoner:
         ties = to_here - below + num_unlisted * (scores == 0)
         return np.asarray(better + (ties + 1) / 2)
 
-    def _gaps(self, source: int, query: int, answer: int) -> Iterator[Gap]:
+    def _missing_facts(self, source: int, query: int, answer: int) -> Iterator[MissingFact]:
         for rule in islice(self.evidence.rules(query), RULES_EXAMINED):
             if (
-                rule.concludes
+                rule.is_deductive
                 and rule.body
                 and not rule.is_vacuous
                 and not (rule.distinct_ends and source == answer)
             ):
-                yield from self._gap(rule, source, query, answer)
+                yield from self._missing_fact(rule, source, query, answer)
 
-    def _gap(self, rule: Rule, source: int, query: int, answer: int) -> Iterator[Gap]:
+    def _missing_fact(self, rule: Rule, source: int, query: int, answer: int) -> Iterator[MissingFact]:
         """Yield the link that a rule is short of, the one that fewest facts would make; or nothing."""
         body = body_ids(rule, self.relations)
         there, back = stages(self.operators, body, source), stages_back(self.operators, body, answer)
@@ -206,7 +206,7 @@ class Reasoner:
                     before = next(find_paths(self.operators, body[:place], source, ends[0]))
                     after = next(find_paths(self.operators, body[place + 1 :], ends[1], answer))
                     if rule.admits((*before, *after)):
-                        yield Gap(rule, self._names((*before, *after)), int(place), ways[place])
+                        yield MissingFact(rule, self._names((*before, *after)), int(place), ways[place])
                         return
 
     def _is_asked(self, k: int, ends: tuple[int, int], asked: tuple[int, int, int]) -> bool:
@@ -239,7 +239,7 @@ class Reasoner:
 
 def has_logarithmic_scores(basis: Basis) -> bool:
     """Return whether scores are logarithms of what adds up: weights are learned by softmax."""
-    return isinstance(basis, WeighedRules)
+    return isinstance(basis, WeightedRules)
 
 
 def relations_of(kb: KnowledgeBase, basis: Basis) -> Relations:

@@ -20,16 +20,16 @@ from ..graph.parallel import num_cores
 from ..graph.scores import Scores
 from ..graph.vocabulary import Relations
 from ..neural.model import NeuralLP
-from ..neural.rules import spell_out
+from ..neural.rules import extract_rules
 from ..rules.extraction import body_confidence
 from ..rules.rule import Rule
-from ..rules.simplify import mirror
+from ..rules.simplify import invert_rule
 from ..rules.support import count_paths
 from ..weighting.clue_kernels import SMOOTHING, Clues
-from ..weighting.features import EvidenceWalker, Gathered, group_edges, grow_tree, list_clues
-from ..weighting.features_kernels import Runs, Tree
+from ..weighting.features import Features, FeatureWalker, build_trie, csr_segments, list_clues
+from ..weighting.features_kernels import CsrSegments, Trie
 from ..weighting.fitting_kernels import add_scores
-from ..weighting.weighted_rules import WeighedQuery, WeighedRules, log_frequencies
+from ..weighting.weighted_rules import WeightedQuery, WeightedRules, log_frequencies
 from .paths import Path, PathLattice, PathSearch, find_paths, follow, memory_norms
 
 
@@ -53,7 +53,7 @@ class Evidence(Protocol):
         ...
 
 
-class LearnedEvidence:
+class NeuralScorer:
     """A model's: rules and their confidences are read off its attention, which is kept once looked up."""
 
     def __init__(self, model: NeuralLP, operators: Operators, engine: Engine) -> None:
@@ -68,7 +68,7 @@ class LearnedEvidence:
 
     def rules(self, query: int) -> Iterator[Rule]:
         """Yield the rules that the attention of one query stands for."""
-        return spell_out(self.model, query)
+        return extract_rules(self.model, query)
 
     def parts(self, source: int, query: int, answer: int) -> Iterator[tuple[Rule, Path, float]]:
         """Yield what each rule adds along each path."""
@@ -97,7 +97,7 @@ class LearnedEvidence:
         return np.array([memory_norms(self.operators, a, b, source) for a, b in ranks])[:, :, None]
 
 
-class GivenEvidence:
+class GivenScorer:
     """Rules written by hand or imported: score(y | x) = sum of confidence x number of paths.
 
     A query that no rule is written for is answered by the rules of its inverse, taken the other way round.
@@ -108,12 +108,12 @@ class GivenEvidence:
     ) -> None:
         self.relations, self.operators, self.engine = relations, operators, engine
         self._rules: defaultdict[int, list[Rule]] = defaultdict(list)
-        concluding = (rule for rule in rules if rule.concludes)
+        concluding = (rule for rule in rules if rule.is_deductive)
         for rule in sorted(concluding, key=lambda rule: -rule.confidence):
             self._rules[relations.operator_id(rule.target)].append(rule)
         for query in list(self._rules):
             inverse = relations.inverse(query)
-            self._rules[inverse] = self._rules[inverse] or list(map(mirror, self._rules[query]))
+            self._rules[inverse] = self._rules[inverse] or list(map(invert_rule, self._rules[query]))
 
     def rules(self, query: int) -> Iterator[Rule]:
         """Yield the rules of a query."""
@@ -140,13 +140,13 @@ class GivenEvidence:
 
     def _add_up(self, rules: Sequence[Rule], sources: Ids) -> Scores:
         """Return the sum over rules; only X != Y is left to do, as it concerns an answer and not a path."""
-        walked = self._walk([rule for rule in rules if not rule.apart], sources)
-        return Scores.added([walked, *(self._count(rule, sources) for rule in rules if rule.apart)])
+        walked = self._walk([rule for rule in rules if not rule.inequalities], sources)
+        return Scores.added([walked, *(self._count(rule, sources) for rule in rules if rule.inequalities)])
 
     def _count(self, rule: Rule, sources: Ids) -> Scores:
         """Return what a rule adds that wants different entities on its way, which no memory can tell."""
         body = body_ids(rule, self.relations)
-        return count_paths(self.operators, body, rule.unequal, sources).times(rule.confidence)
+        return count_paths(self.operators, body, rule.all_inequalities, sources).times(rule.confidence)
 
     def _walk(self, rules: Sequence[Rule], sources: Ids) -> Scores:
         if not rules:
@@ -196,21 +196,21 @@ PRIOR = -1
 CHUNK = 64
 
 
-class WeighedEvidence:
-    """Weighed rules bound to the facts of a knowledge base that has their relations."""
+class WeightedScorer:
+    """Weighted rules bound to the facts of a knowledge base that has their relations."""
 
-    def __init__(self, weighed: WeighedRules, kb: KnowledgeBase, operators: Operators) -> None:
-        self.weighed, self.kb, self.operators = weighed, kb, operators
-        self._spare: list[EvidenceWalker] = []
-        self._kept: dict[int, tuple[Tree, Clues | None, Floats]] = {}
+    def __init__(self, weighted: WeightedRules, kb: KnowledgeBase, operators: Operators) -> None:
+        self.weighted, self.kb, self.operators = weighted, kb, operators
+        self._spare: list[FeatureWalker] = []
+        self._kept: dict[int, tuple[Trie, Clues | None, Floats]] = {}
 
     @cached_property
-    def _runs(self) -> Runs:
-        return group_edges(self.operators)
+    def _runs(self) -> CsrSegments:
+        return csr_segments(self.operators)
 
     def rules(self, query: int) -> Iterator[Rule]:
         """Yield the rules of a query."""
-        return self.weighed.rules(query)
+        return self.weighted.rules(query)
 
     def scores(self, sources: Ids, queries: Ids) -> Scores:
         """Return a row of scores for each question, walked on all cores."""
@@ -238,18 +238,18 @@ class WeighedEvidence:
         rows = np.repeat(self._plan(query)[2][None], len(sources), axis=0)
         for start, found in self._gather(query, sources):
             for row, first, end in zip(rows[start:], found.starts, found.ends, strict=False):
-                weights = self.weighed.queries[query].weights[:, :, None]
+                weights = self.weighted.queries[query].weights[:, :, None]
                 add_scores(found.entries, first, end, weights, row[None])
-        if self.weighed.excludes_source(query):
+        if self.weighted.excludes_source(query):
             rows[np.arange(len(sources)), sources] = -np.inf
         return Scores.of_dense(rows)
 
     def _reach(self, sources: Ids, query: int) -> Scores:
         """Return the scores of those alone of whom rules speak, and well, so not of all who have a prior."""
-        priors, excludes = self._plan(query)[2], self.weighed.excludes_source(query)
+        priors, excludes = self._plan(query)[2], self.weighted.excludes_source(query)
         row, found_by = priors.copy(), []
         for start, found in self._gather(query, sources):
-            weights = self.weighed.queries[query].weights[:, :, None]
+            weights = self.weighted.queries[query].weights[:, :, None]
             for source, first, end in zip(sources[start:], found.starts, found.ends, strict=False):
                 add_scores(found.entries, first, end, weights, row[None])
                 own = slice(*found.entries.bounds[[first, end]])
@@ -260,33 +260,33 @@ class WeighedEvidence:
                 found_by.append((touched[kept], scores[kept]))
         return Scores.listed(len(priors), found_by or [(sources[:0], priors[:0])] * len(sources))
 
-    def _gather(self, query: int, sources: Ids) -> Iterator[tuple[int, Gathered]]:
+    def _gather(self, query: int, sources: Ids) -> Iterator[tuple[int, Features]]:
         """Yield the evidence of sources, as many at a time as there is room for, and which comes first."""
         # Threads need no lock: popping and appending are atomic.
         walker, (tree, clues, _) = self._take_walker(), self._plan(query)
-        start = 0 if len(self.weighed.queries.get(query, ())) else len(sources)
+        start = 0 if len(self.weighted.queries.get(query, ())) else len(sources)
         while start < len(sources):
             found = walker.gather(tree, clues, query, sources[start:])
             yield start, found
             start += len(found)
         self._spare.append(walker)
 
-    def _take_walker(self) -> EvidenceWalker:
+    def _take_walker(self) -> FeatureWalker:
         """Return a spare walker, or a new one."""
         try:
             return self._spare.pop()
         except IndexError:
-            return EvidenceWalker(self._runs, self.operators.num_operators, self.weighed.max_length)
+            return FeatureWalker(self._runs, self.operators.num_operators, self.weighted.max_length)
 
-    def _plan(self, query: int) -> tuple[Tree, Clues | None, Floats]:
+    def _plan(self, query: int) -> tuple[Trie, Clues | None, Floats]:
         """Return a query's bodies, its clues, and what the prior gives to each entity; kept once made."""
         if query not in self._kept:
-            weighed = self.weighed.queries.get(query, WeighedQuery((), np.zeros((0, 3)), np.zeros(0)))
-            shape = len(self.weighed.relations), self.operators.num_entities
-            priors = weighed.prior * log_frequencies(self.kb.facts, query, *shape)
-            bodies, num_operators = weighed.bodies, self.operators.num_operators
-            clues = list_clues(weighed.clues, len(bodies), num_operators, self.kb.entities)
-            self._kept[query] = grow_tree(bodies), clues, priors
+            weighted = self.weighted.queries.get(query, WeightedQuery((), np.zeros((0, 3)), np.zeros(0)))
+            shape = len(self.weighted.relations), self.operators.num_entities
+            priors = weighted.prior * log_frequencies(self.kb.facts, query, *shape)
+            bodies, num_operators = weighted.bodies, self.operators.num_operators
+            clues = list_clues(weighted.clues, len(bodies), num_operators, self.kb.entities)
+            self._kept[query] = build_trie(bodies), clues, priors
         return self._kept[query]
 
     def parts(self, source: int, query: int, answer: int) -> Iterator[Part]:
@@ -294,7 +294,7 @@ class WeighedEvidence:
 
         A rule's part is divided among its paths as the walk is. The prior's path is one fact of the answer.
         """
-        if source == answer and self.weighed.excludes_source(query):
+        if source == answer and self.weighted.excludes_source(query):
             return
         order = count()  # breaks ties without comparing rules
         heap: list[tuple[float, int, Part | None, Iterator[Part]]] = []
@@ -311,8 +311,8 @@ class WeighedEvidence:
     def _amounts(self, source: int, query: int, answer: int) -> Iterator[tuple[int, float]]:
         """Yield what each rule, by its number, says of one answer; -1 is the prior."""
         priors = self._plan(query)[2]
-        weighed = self.weighed.queries.get(query)
-        if weighed is None:
+        weighted = self.weighted.queries.get(query)
+        if weighted is None:
             return
         if priors[answer]:
             yield PRIOR, float(priors[answer])
@@ -320,21 +320,23 @@ class WeighedEvidence:
             entities, *told = found.told(0)
             rules, forward, backward = (column[entities == answer] for column in told)
             evidence = np.stack([np.ones(len(rules)), forward, backward], axis=1)
-            amounts = (weighed.weights[rules] * evidence).sum(axis=1)
+            amounts = (weighted.weights[rules] * evidence).sum(axis=1)
             yield from zip(rules.tolist(), amounts.tolist(), strict=True)
 
     def _paths(self, number: int, query: int, ends: tuple[int, int], amount: float) -> Iterator[Part]:
         """Yield a rule's paths with what each adds, the largest first: its share of all walks that arrive."""
-        weighed, (source, answer) = self.weighed.queries[query], ends
+        weighted, (source, answer) = self.weighted.queries[query], ends
         if number == PRIOR:
-            givers = follow(self.operators, np.array([answer]), self.weighed.relations.inverse(query))
+            givers = follow(self.operators, np.array([answer]), self.weighted.relations.inverse(query))
             # Another than the source, where there is one: its own fact would prove itself.
             giver = int(givers[np.argmax(givers != source)])
-            yield self.weighed.prior_rule(query, weighed.prior), (giver, answer), amount
+            yield self.weighted.prior_rule(query, weighted.prior), (giver, answer), amount
             return
-        rule = self.weighed.rule(query, weighed, number)
+        rule = self.weighted.rule(query, weighted, number)
         if rule.kind == "unary":
-            has = follow(self.operators, np.array([source]), self.weighed.relations.operator_id(rule.body[0]))
+            has = follow(
+                self.operators, np.array([source]), self.weighted.relations.operator_id(rule.body[0])
+            )
             yield rule, (source, int(has[0])), amount
             return
         lattice = self._lattice(rule, ends)
@@ -344,7 +346,7 @@ class WeighedEvidence:
 
     def _lattice(self, rule: Rule, ends: tuple[int, int]) -> PathLattice:
         """Return the paths of a rule, each worth how likely a walk takes it; a clue's how few have its D."""
-        body = tuple(map(self.weighed.relations.operator_id, rule.body))
+        body = tuple(map(self.weighted.relations.operator_id, rule.body))
         shared = {"anchored": 1, "mirrored": 2}.get(rule.kind)
 
         def worth(place: int, entities: Ids) -> Floats:
@@ -354,5 +356,5 @@ class WeighedEvidence:
             return 1 / (end - begin if shared is None else end - begin - 1 + SMOOTHING)
 
         # Of any two places that differ one is an end, so that who may not stand at the other is known.
-        barred = {(j, ends[0]) if i == 0 else (i, ends[1]) for i, j in rule.unequal}
-        return PathLattice(self.operators, body, ends, barred, worth)
+        excluded = {(j, ends[0]) if i == 0 else (i, ends[1]) for i, j in rule.all_inequalities}
+        return PathLattice(self.operators, body, ends, excluded, worth)

@@ -10,19 +10,19 @@ import numpy as np
 from ..graph.arrays import Body, Flags, Floats
 
 
-def recover_all(operator: Floats, memory: Floats) -> dict[Body, float]:
+def extract_all(operator: Floats, memory: Floats) -> dict[Body, float]:
     """Return every rule of one query with its confidence: algorithm 1, equal bodies merged.
 
     `operator` is (rank, step, operator), `memory` (rank, step + 1, slot).
     """
     rules: defaultdict[Body, float] = defaultdict(float)
     for a, b in zip(operator, memory, strict=True):
-        for body, confidence in _recover_rank(a, b).items():
+        for body, confidence in _extract_controller(a, b).items():
             rules[body] += confidence
     return dict(rules)
 
 
-def _recover_rank(operator: Floats, memory: Floats) -> dict[Body, float]:
+def _extract_controller(operator: Floats, memory: Floats) -> dict[Body, float]:
     partial: list[dict[Body, float]] = [{(): 1.0}]  # R_0
     for a, b in zip(operator, memory, strict=False):
         read = _read(partial, b)
@@ -38,7 +38,7 @@ def _read(partial: list[dict[Body, float]], weights: Floats) -> dict[Body, float
     return read
 
 
-def recover_best(
+def extract_best(
     operator: Floats, memory: Floats, successors: Flags | None = None
 ) -> Iterator[tuple[Body, float]]:
     """Yield the rules of one query, most confident first, without enumerating the rest.

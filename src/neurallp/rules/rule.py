@@ -27,8 +27,10 @@ class Rule:
     distinct_ends: bool = False  # the source itself is no answer: X != Y
     support: int | None = None
     num_predictions: int | None = None
-    apart: tuple[tuple[int, int], ...] = ()  # further places along the path that differ; (0, 1): X != A
-    weight: float | None = None  # what it adds to a score at most, where rules are weighed
+    inequalities: tuple[
+        tuple[int, int], ...
+    ] = ()  # further places along the path that differ; (0, 1): X != A
+    weight: float | None = None  # what it adds to a score at most, where rules are weighted
     kind: Kind = "chain"
     answer: str | None = None  # the only one that a unary rule gives
 
@@ -45,12 +47,12 @@ class Rule:
         return self.kind == "chain" and self.body == (self.target,)
 
     @property
-    def concludes(self) -> bool:
+    def is_deductive(self) -> bool:
         """Whether its answers follow from it: a chain, and not evidence against them."""
         return self.kind == "chain" and (self.weight is None or self.weight > 0)
 
     @property
-    def leads(self) -> bool:
+    def is_path_rule(self) -> bool:
         """Whether its path leads from the source to the answer; the others begin or end elsewhere."""
         return self.kind not in ("prior", "unary")
 
@@ -60,24 +62,24 @@ class Rule:
         return ["X", *_variable_names(len(self.body) - 1), "Y"]
 
     @property
-    def unequal(self) -> list[tuple[int, int]]:
+    def all_inequalities(self) -> list[tuple[int, int]]:
         """The places along the path at which different entities must stand, 0 being the source's."""
-        return sorted({*self.apart, *([(0, len(self.body))] if self.distinct_ends else [])})
+        return sorted({*self.inequalities, *([(0, len(self.body))] if self.distinct_ends else [])})
 
     @property
     def unequal_variables(self) -> list[tuple[str, str]]:
         """The same, told by their variables."""
         names = [*self.variables[: len(self.body)], "Y"]
-        return [(self.variables[i], names[j]) for i, j in self.unequal]
+        return [(self.variables[i], names[j]) for i, j in self.all_inequalities]
 
     @property
     def never_returns(self) -> bool:
         """Whether no step may come back to the source."""
-        return all((0, place) in self.unequal for place in range(1, len(self.body) + 1))
+        return all((0, place) in self.all_inequalities for place in range(1, len(self.body) + 1))
 
     def admits(self, path: Sequence[object]) -> bool:
         """Return whether a path has different entities wherever the rule wants them."""
-        return all(path[i] != path[j] for i, j in self.unequal)
+        return all(path[i] != path[j] for i, j in self.all_inequalities)
 
     def as_dict(self) -> dict[str, object]:
         """Return the rule as one JSON object, its text included."""

@@ -16,7 +16,7 @@ from .support import derive
 
 
 @dataclass(frozen=True)
-class Tidied:
+class Simplified:
     """Rules after cleaning, and what went: repetitions merged into others, vacuous rules dropped."""
 
     rules: RuleSet
@@ -24,12 +24,12 @@ class Tidied:
     num_vacuous: int
 
 
-def tidy(rules: Iterable[Rule], combine: Callable[[list[float]], float] = sum) -> Tidied:
+def simplify(rules: Iterable[Rule], combine: Callable[[list[float]], float] = sum) -> Simplified:
     """Return the rules with duplicates merged and vacuous rules dropped."""
     given = list(rules)
     merged = merge_duplicates(given, combine)
     kept = drop_vacuous(merged)
-    return Tidied(kept, num_merged=len(given) - len(merged), num_vacuous=len(merged) - len(kept))
+    return Simplified(kept, num_merged=len(given) - len(merged), num_vacuous=len(merged) - len(kept))
 
 
 def merge_duplicates(rules: Iterable[Rule], combine: Callable[[list[float]], float] = sum) -> RuleSet:
@@ -39,7 +39,7 @@ def merge_duplicates(rules: Iterable[Rule], combine: Callable[[list[float]], flo
     """
     groups: defaultdict[object, list[Rule]] = defaultdict(list)
     for rule in rules:
-        groups[rule.kind, rule.target, rule.body, rule.answer, *rule.unequal].append(rule)
+        groups[rule.kind, rule.target, rule.body, rule.answer, *rule.all_inequalities].append(rule)
     return RuleSet(_merge(group, combine) for group in groups.values())
 
 
@@ -73,10 +73,10 @@ def require_distinct_variables(rules: Iterable[Rule]) -> RuleSet:
 
 def _with_distinct_variables(rule: Rule) -> Rule:
     pairs = combinations(range(len(rule.body) + 1), 2)
-    apart = tuple(pair for pair in pairs if pair != (0, len(rule.body)))
-    if rule.distinct_ends and rule.apart == apart:
+    inequalities = tuple(pair for pair in pairs if pair != (0, len(rule.body)))
+    if rule.distinct_ends and rule.inequalities == inequalities:
         return rule
-    return replace(rule, distinct_ends=True, apart=apart, support=None, num_predictions=None)
+    return replace(rule, distinct_ends=True, inequalities=inequalities, support=None, num_predictions=None)
 
 
 def normalize(rules: Iterable[Rule]) -> RuleSet:
@@ -97,7 +97,7 @@ def find_subsumed(rules: Iterable[Rule], kb: KnowledgeBase) -> dict[Rule, Rule]:
     """
     operators = Operators.of(kb)
     groups: defaultdict[str, list[tuple[Rule, Ids]]] = defaultdict(list)
-    concluding = (rule for rule in rules if rule.concludes)
+    concluding = (rule for rule in rules if rule.is_deductive)
     for rule in sorted(concluding, key=lambda rule: -rule.confidence):
         pairs = derive(rule, kb, operators)
         if len(pairs):
@@ -113,19 +113,19 @@ def _subsumed(group: list[tuple[Rule, Ids]]) -> Iterable[tuple[Rule, Rule]]:
                 break
 
 
-def mirror(rule: Rule) -> Rule:
+def invert_rule(rule: Rule) -> Rule:
     """Return the same rule from its other end: `~uncle <= ~brother, ~father` for `uncle <= father, brother`.
 
     Both conclude the same facts, but one is asked from the head and the other from the tail.
     """
     body = tuple(_inverse(name) for name in reversed(rule.body))
-    apart = tuple(sorted((len(body) - j, len(body) - i) for i, j in rule.apart))
-    return replace(rule, target=_inverse(rule.target), body=body, apart=apart)
+    inequalities = tuple(sorted((len(body) - j, len(body) - i) for i, j in rule.inequalities))
+    return replace(rule, target=_inverse(rule.target), body=body, inequalities=inequalities)
 
 
 def face_forward(rule: Rule) -> Rule:
     """Return the rule, or its mirror image where its target is an inverse."""
-    return mirror(rule) if rule.target.startswith(INVERSE_MARK) else rule
+    return invert_rule(rule) if rule.target.startswith(INVERSE_MARK) else rule
 
 
 def _inverse(operator: str) -> str:

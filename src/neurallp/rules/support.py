@@ -23,13 +23,15 @@ Places = Collection[tuple[int, int]]
 ENTITIES_AT_ONCE = 4096
 
 
-def count_predictions(operators: Operators, body: Ids, target: int, unequal: Places) -> tuple[int, int]:
+def count_predictions(
+    operators: Operators, body: Ids, target: int, all_inequalities: Places
+) -> tuple[int, int]:
     """Return how many distinct pairs `body` leads to, and how many of them `target` links too."""
-    if _concerns_more_than_ends(unequal, len(body)):
-        predicted = _keys(list_pairs(operators, body.tolist(), unequal), operators)
+    if _concerns_more_than_ends(all_inequalities, len(body)):
+        predicted = _keys(list_pairs(operators, body.tolist(), all_inequalities), operators)
         linked = _keys(list_pairs(operators, [target], ()), operators)
         return len(predicted), int(np.isin(predicted, linked, assume_unique=True).sum())
-    return _count(operators, body, target, bool(unequal))
+    return _count(operators, body, target, bool(all_inequalities))
 
 
 def predicts_anything(operators: Operators, body: Ids, *, distinct_ends: bool) -> bool:
@@ -62,8 +64,8 @@ def _count(
     return int(predictions), int(support)
 
 
-def _concerns_more_than_ends(unequal: Places, length: int) -> bool:
-    return not set(unequal) <= {(0, length)}
+def _concerns_more_than_ends(all_inequalities: Places, length: int) -> bool:
+    return not set(all_inequalities) <= {(0, length)}
 
 
 def _keys(pairs: Ids, operators: Operators) -> Ids:
@@ -71,12 +73,12 @@ def _keys(pairs: Ids, operators: Operators) -> Ids:
     return keys
 
 
-def count_paths(operators: Operators, body: Sequence[int], unequal: Places, sources: Ids) -> Scores:
+def count_paths(operators: Operators, body: Sequence[int], all_inequalities: Places, sources: Ids) -> Scores:
     """Return how many paths along `body` lead from each source to each entity, entity by entity."""
     from .support_kernels import list_counts
 
     differ = np.zeros((len(body) + 1, len(body) + 1), dtype=np.bool_)
-    for one, other in unequal:
+    for one, other in all_inequalities:
         differ[one, other] = True
     graph = operators.offsets, operators.operators, operators.targets
     rows, entities, counts = list_counts(*graph, np.array(body, dtype=np.int64), differ, sources)
@@ -84,13 +86,13 @@ def count_paths(operators: Operators, body: Sequence[int], unequal: Places, sour
     return Scores(operators.num_entities, offsets, entities, counts.astype(np.float64))
 
 
-def list_pairs(operators: Operators, body: Sequence[int], unequal: Places) -> Ids:
+def list_pairs(operators: Operators, body: Sequence[int], all_inequalities: Places) -> Ids:
     """Return the distinct (source, answer) pairs that `body` leads to; (pair, 2), sorted."""
-    if _concerns_more_than_ends(unequal, len(body)):
-        paths = count_paths(operators, body, unequal, np.arange(operators.num_entities))
+    if _concerns_more_than_ends(all_inequalities, len(body)):
+        paths = count_paths(operators, body, all_inequalities, np.arange(operators.num_entities))
         return np.stack([paths.rows, paths.entities], axis=1)
     pairs = _follow_all(operators, body)
-    return pairs[pairs[:, 0] != pairs[:, 1]] if unequal else pairs
+    return pairs[pairs[:, 0] != pairs[:, 1]] if all_inequalities else pairs
 
 
 def _follow_all(operators: Operators, body: Iterable[int]) -> Ids:
@@ -146,7 +148,7 @@ def predicts_on(rule: Rule, operators: Operators, relations: Relations) -> bool:
 def measure_on(rule: Rule, operators: Operators, relations: Relations) -> Rule:
     """Return the rule with its predictions and support counted on the edges of `operators`."""
     target = relations.operator_id(rule.target)
-    predictions, support = count_predictions(operators, _body(rule, relations), target, rule.unequal)
+    predictions, support = count_predictions(operators, _body(rule, relations), target, rule.all_inequalities)
     return replace(rule, support=support, num_predictions=predictions)
 
 
@@ -160,7 +162,7 @@ def derive(rule: Rule, kb: KnowledgeBase, operators: Operators | None = None) ->
     Give the operators of `kb` to derive many rules without making them anew.
     """
     body = [kb.relations.operator_id(name) for name in rule.body]
-    pairs = list_pairs(operators or Operators.of(kb), body, rule.unequal)
+    pairs = list_pairs(operators or Operators.of(kb), body, rule.all_inequalities)
     if rule.target.startswith(INVERSE_MARK):
         pairs = pairs[np.lexsort(pairs.T)][:, ::-1]
     return pairs

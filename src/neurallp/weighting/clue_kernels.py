@@ -5,11 +5,11 @@ from typing import NamedTuple
 from ..graph.arrays import Flags, Ids
 from ..graph.compilation import kernel, part
 from .features_kernels import (
+    CsrSegments,
     Entries,
-    Runs,
     Scratch,
     Small,
-    Tree,
+    Trie,
     find_run,
     hide,
     invert,
@@ -48,7 +48,7 @@ def _fold(scratch: Scratch, entity: int, confidence: float) -> None:
 
 
 @part()
-def _tally(runs: Runs, scratch: Scratch, entity: int, operator: int, source: int, num: int) -> int:
+def _tally(runs: CsrSegments, scratch: Scratch, entity: int, operator: int, source: int, num: int) -> int:
     """Count once more each entity but the source that an operator leads to; return how many are counted."""
     run = find_run(runs, entity, operator)
     if run >= 0:
@@ -63,7 +63,9 @@ def _tally(runs: Runs, scratch: Scratch, entity: int, operator: int, source: int
 
 
 @part()
-def _anchored(runs: Runs, scratch: Scratch, source: int, answer: int, query: int, operator: int) -> None:
+def _anchored(
+    runs: CsrSegments, scratch: Scratch, source: int, answer: int, query: int, operator: int
+) -> None:
     """Fold b(X, D) -> r(X, Y) over all D: of the others that have this D, the share that have this answer.
 
     As the source is no D, no A and no Y, of all that may be hidden only its own edges are met.
@@ -87,7 +89,9 @@ def _anchored(runs: Runs, scratch: Scratch, source: int, answer: int, query: int
 
 
 @part()
-def _mirrored(runs: Runs, scratch: Scratch, source: int, answer: int, query: int, operator: int) -> None:
+def _mirrored(
+    runs: CsrSegments, scratch: Scratch, source: int, answer: int, query: int, operator: int
+) -> None:
     """Fold b(Y, D) -> r(X, Y) over all D: of the others that have this D, the share that are answers of X."""
     run = find_run(runs, source, query)
     if run < 0:
@@ -125,7 +129,7 @@ def _write_folded(scratch: Scratch, number: int, entries: Entries, last: int) ->
 
 
 @part()
-def _is_hidden(runs: Runs, scratch: Scratch, run: int, source: int, answer: int) -> bool:
+def _is_hidden(runs: CsrSegments, scratch: Scratch, run: int, source: int, answer: int) -> bool:
     """Return whether all that a source has by one operator is what must not be seen."""
     operator, first = runs.operators[run], runs.starts[run]
     if runs.starts[run + 1] - first > 1 or runs.targets[first] != answer:
@@ -135,7 +139,7 @@ def _is_hidden(runs: Runs, scratch: Scratch, run: int, source: int, answer: int)
 
 @part()
 def _unary(
-    runs: Runs,
+    runs: CsrSegments,
     clues: Clues,
     scratch: Scratch,
     source: int,
@@ -160,7 +164,7 @@ def _unary(
 
 @part()
 def _add_clues(
-    runs: Runs,
+    runs: CsrSegments,
     clues: Clues,
     scratch: Scratch,
     source: int,
@@ -186,15 +190,15 @@ def _add_clues(
 
 @kernel()
 def gather(
-    runs: Runs,
-    tree: Tree,
+    runs: CsrSegments,
+    tree: Trie,
     clues: Clues | None,
     scratch: Scratch,
     sources: Ids,
     query: int,
     answers: Ids,
-    whole_pair: Flags,
-    barred: bool,
+    mask_pair: Flags,
+    excluded: bool,
     entries: Entries,
     ends: Ids,
 ) -> int:
@@ -205,9 +209,9 @@ def gather(
     last = 0
     for i in range(len(sources)):
         source, answer = sources[i], answers[i]
-        left_out = source if barred else -1
+        left_out = source if excluded else -1
         if answer >= 0:
-            hide(runs, source, query, answer, whole_pair[i], scratch.hidden)
+            hide(runs, source, query, answer, mask_pair[i], scratch.hidden)
         last = walk(runs, tree, scratch, source, answer, left_out, entries, last)
         if clues is not None:  # numba leaves out what None makes idle: half of all there is to compile
             last = _add_clues(runs, clues, scratch, source, query, answer, left_out, entries, last)

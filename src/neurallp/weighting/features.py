@@ -13,15 +13,15 @@ from ..graph.arrays import Body, Flags, Ids
 from ..graph.operators import Operators
 from ..graph.vocabulary import Vocabulary
 from .clue_kernels import Clues, gather
-from .features_kernels import Entries, Evidence, Runs, Scratch, Small, Tree, Unsigned
+from .features_kernels import CsrSegments, Entries, Evidence, Scratch, Small, Trie, Unsigned
 
 ClueKind = Literal["unary", "anchored", "mirrored"]
 
 #: Entries held at first, 12 bytes each; one question that needs more makes room for itself.
-MOST_ENTRIES = 1 << 25
+MAX_ENTRIES = 1 << 25
 
 
-def grow_tree(bodies: Sequence[Body]) -> Tree:
+def build_trie(bodies: Sequence[Body]) -> Trie:
     """Return the bodies as a tree, so that what they begin with in common is walked once."""
     root: dict[int, Any] = {}
     for rule, body in enumerate(bodies):
@@ -30,7 +30,7 @@ def grow_tree(bodies: Sequence[Body]) -> Tree:
             node = node.setdefault(k, {})
         node[-1] = rule
     nodes = np.array(list(_list_nodes(root, 1)), dtype=np.int32).reshape(-1, 3)
-    return Tree(*np.ascontiguousarray(nodes.T))
+    return Trie(*np.ascontiguousarray(nodes.T))
 
 
 def _list_nodes(node: dict[int, Any], depth: int) -> Iterator[tuple[int, int, int]]:
@@ -74,7 +74,7 @@ def list_clues(clues: Sequence[Clue], first: int, num_operators: int, entities: 
     return Clues(offsets, *map(np.ascontiguousarray, columns))
 
 
-def group_edges(operators: Operators) -> Runs:
+def csr_segments(operators: Operators) -> CsrSegments:
     """Return the edges in runs of one entity and operator, with how many arrive where each does."""
     starts, offsets = operators.runs()
     arrivals = operators.targets * operators.num_operators + operators.operators
@@ -91,13 +91,13 @@ def group_edges(operators: Operators) -> Runs:
         operators.sources[starts][order],
         order,
     )
-    runs = Runs(*(np.ascontiguousarray(column.astype(np.int32)) for column in columns))
+    runs = CsrSegments(*(np.ascontiguousarray(column.astype(np.int32)) for column in columns))
     targets, sources = (column.astype(np.uint32) for column in (runs.targets, runs.sources))
     return runs._replace(targets=targets, sources=sources)
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
+class Features:
     """What rules say, question by question; the arrays are the walker's own, good until it walks again."""
 
     entries: Entries
@@ -120,14 +120,14 @@ class Gathered:
         return entries.entities[own], rules, entries.forward[own], entries.backward[own]
 
 
-class EvidenceWalker:
+class FeatureWalker:
     """Walks trees of bodies over the facts; one for each thread, as it holds the space it works in.
 
     Takes 24 bytes x entities x (longest body + 1), 12 bytes for each entry, and 12 for each stretch.
     """
 
     def __init__(
-        self, runs: Runs, num_operators: int, max_length: int, max_entries: int = MOST_ENTRIES
+        self, runs: CsrSegments, num_operators: int, max_length: int, max_entries: int = MAX_ENTRIES
     ) -> None:
         num_entities = len(runs.offsets) - 1
         size = (max_length + 1, num_entities)
@@ -149,15 +149,15 @@ class EvidenceWalker:
 
     def gather(
         self,
-        tree: Tree,
+        tree: Trie,
         clues: Clues | None,
         query: int,
         sources: Ids,
         answers: Ids | None = None,
         *,
-        whole_pair: bool | Flags = False,
-        barred: bool = False,
-    ) -> Gathered:
+        mask_pair: bool | Flags = False,
+        excluded: bool = False,
+    ) -> Features:
         """Return the evidence for as many of the questions as there is room for, at least one.
 
         The facts that link a source to its answer are hidden: the one asked, or the `whole_pair`'s. A
@@ -165,11 +165,11 @@ class EvidenceWalker:
         """
         hidden = np.full(len(sources), -1) if answers is None else answers
         ends = np.zeros(len(sources), dtype=np.int64)
-        asked = sources, query, hidden, np.broadcast_to(whole_pair, len(sources)).copy(), barred
+        asked = sources, query, hidden, np.broadcast_to(mask_pair, len(sources)).copy(), excluded
         while True:
             done = gather(self.runs, tree, clues, self.scratch, *asked, self.entries, ends)
             if done or not len(sources):
-                return Gathered(self.entries, ends[:done])
+                return Features(self.entries, ends[:done])
             self.entries = _room_for(2 * len(self.entries.entities))
 
 

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from ..graph.arrays import Body, Flags, Ids
 from ..graph.operators import Operators
-from .features_kernels import Tree
+from .features_kernels import Trie
 
 #: Rows that one thread adds up; longer sums are made of shorter ones, so that none holds up the rest.
-LONGEST_SUM = 64
+MAX_SEGMENT = 64
 
 #: What the evidence of one block may take, on a GPU (but no more than this share of it) and elsewhere.
 GPU_BYTES = 32 << 30
@@ -35,10 +35,10 @@ class Segments:
     def __init__(self, lengths: Ids, device: torch.device) -> None:
         self.stages: list[Tensor] = []
         while True:
-            pieces = np.maximum(-(-lengths // LONGEST_SUM), 1)
+            pieces = np.maximum(-(-lengths // MAX_SEGMENT), 1)
             owners = np.repeat(np.arange(len(lengths)), pieces)
             nth = np.arange(len(owners)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-            parts = np.minimum(lengths[owners] - nth * LONGEST_SUM, LONGEST_SUM)
+            parts = np.minimum(lengths[owners] - nth * MAX_SEGMENT, MAX_SEGMENT)
             self.stages.append(torch.as_tensor(np.append(0, np.cumsum(parts)), device=device))
             if len(pieces) == len(owners):
                 return
@@ -129,7 +129,7 @@ class Layout:
     Rows are sorted by entity, then rule.
     """
 
-    def __init__(self, walker: "BlockWalker", bodies: Sequence[Body]) -> None:
+    def __init__(self, walker: "GpuFeatureWalker", bodies: Sequence[Body]) -> None:
         hops = [walker.hop(body[-1]) for body in bodies]
         lengths = np.array([len(hop.range) for hop in hops], dtype=np.int64)
         entities = np.concatenate([np.zeros(0, np.int64), *(hop.range for hop in hops)])
@@ -160,7 +160,7 @@ class Block:
         return self.values.shape[2]
 
 
-class BlockWalker:
+class GpuFeatureWalker:
     """Walks a tree of bodies for many questions at once, on any device that torch knows.
 
     Takes 8 bytes x questions x (rows of the layout + entities + what one path through the tree holds), of
@@ -187,7 +187,7 @@ class BlockWalker:
         order = np.argsort(pairs, kind="stable")
         return order, pairs[order]
 
-    def room_for(self, tree: Tree, layout: Layout) -> int:
+    def room_for(self, tree: Trie, layout: Layout) -> int:
         """Return how many questions are done at once, at least one."""
         hops = [self.hop(int(k)) for k in np.unique(tree.operators)]
         longest = max((len(hop.range) + 1 for hop in hops), default=0) * (max(tree.depths, default=0) + 1)
@@ -197,20 +197,20 @@ class BlockWalker:
     @torch.no_grad()
     def gather(
         self,
-        tree: Tree,
+        tree: Trie,
         layout: Layout,
         query: int,
         sources: Ids,
         answers: Ids | None = None,
         *,
-        whole_pair: bool | Flags = False,
-        barred: bool = False,
+        mask_pair: bool | Flags = False,
+        excluded: bool = False,
     ) -> Block:
         """Return the evidence for as many of the questions as there is room for, as EvidenceWalker does."""
         sources = sources[: self.room_for(tree, layout)]
         hidden: dict[int, _Hidden] = {}
         if answers is not None:
-            whole = np.broadcast_to(whole_pair, len(answers))[: len(sources)]
+            whole = np.broadcast_to(mask_pair, len(answers))[: len(sources)]
             links = self._links(query, sources, answers[: len(sources)], whole)
             hidden = self._hide(links[np.isin(links.operators, tree.operators)])
         origins = torch.as_tensor(sources, device=self.device)
@@ -224,8 +224,8 @@ class BlockWalker:
             hop = self.hop(k)
             path.append((_step(hop, *path[-1], hidden.get(k)), hop.rows))
             if rule >= 0:
-                told = saturate(path[-1][0])
-                if barred:
+                told = log_scale(path[-1][0])
+                if excluded:
                     told[hop.rows[origins], :, columns] = 0.0
                 values.index_copy_(0, layout.rows_of_rule[rule], told[:-1])
         return Block(layout, values)
@@ -239,7 +239,7 @@ class BlockWalker:
             for k, rows in zip(operators, np.split(order, first[1:]), strict=False)
         }
 
-    def _links(self, query: int, sources: Ids, answers: Ids, whole_pair: Flags) -> _Links:
+    def _links(self, query: int, sources: Ids, answers: Ids, mask_pair: Flags) -> _Links:
         """Return what the questions must not see: their own facts or their pairs', there and back."""
         order, pairs = self._pairs
         asked = sources * self.num_entities + answers
@@ -247,7 +247,7 @@ class BlockWalker:
         columns = np.repeat(np.arange(len(sources)), end - first)
         before = np.cumsum(end - first) - (end - first)
         operators = self.operators.operators[order[(first - before)[columns] + np.arange(len(columns))]]
-        hidden = whole_pair[columns] | (operators == query)
+        hidden = mask_pair[columns] | (operators == query)
         columns, operators = columns[hidden], operators[hidden]
         starts, ends = sources[columns], answers[columns]
         num_relations = self.operators.num_relations
@@ -277,6 +277,6 @@ def _spread(hop: _Hop, memory: Tensor, rows: Tensor) -> Tensor:
     return hop.segments.sum(memory.index_select(0, rows[hop.sources]).mul_(hop.shares))
 
 
-def saturate(probabilities: Tensor) -> Tensor:
+def log_scale(probabilities: Tensor) -> Tensor:
     """Return log(1 + 100 p) / log(101), as the walker does."""
     return torch.mul(probabilities, 100.0).log1p_().mul_(0.2166790653)

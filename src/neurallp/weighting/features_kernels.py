@@ -19,7 +19,7 @@ MANTISSA, ROOT_OF_HALF = np.uint64(52), np.float64(0.5**0.5).view(np.uint64)
 LOOK_UP = 16
 
 
-class Runs(NamedTuple):
+class CsrSegments(NamedTuple):
     """Edges grouped into runs: those of one entity that belong to one operator."""
 
     offsets: Small  # (entity + 1,) where each entity's runs begin
@@ -32,7 +32,7 @@ class Runs(NamedTuple):
     own: Small  # (run,) their runs
 
 
-class Tree(NamedTuple):
+class Trie(NamedTuple):
     """Bodies that share their beginnings, each node before those below it."""
 
     depths: Small  # (node,) 1 for a first step
@@ -70,7 +70,7 @@ class Scratch(NamedTuple):
 
 
 @part()
-def find_run(runs: Runs, entity: int, operator: int) -> int:
+def find_run(runs: CsrSegments, entity: int, operator: int) -> int:
     """Return the run of an entity's edges that belong to one operator, or -1."""
     low, size = runs.offsets[entity], runs.offsets[entity + 1] - runs.offsets[entity]
     while size > 1:  # no branch depends on what is read: none is guessed wrong
@@ -88,10 +88,10 @@ def invert(operator: int, scratch: Scratch) -> int:
 
 
 @part()
-def hide(runs: Runs, source: int, query: int, answer: int, whole_pair: bool, hidden: Flags) -> None:
+def hide(runs: CsrSegments, source: int, query: int, answer: int, mask_pair: bool, hidden: Flags) -> None:
     """Mark the operators by which the source must not reach the answer: the query, or all that do."""
     hidden[query] = True
-    if whole_pair:
+    if mask_pair:
         for run in range(runs.offsets[source], runs.offsets[source + 1]):
             for edge in range(runs.starts[run], runs.starts[run + 1]):
                 if runs.targets[edge] == answer:
@@ -107,7 +107,7 @@ def leave(scratch: Scratch, depth: int) -> None:
 
 
 @part()
-def _find_runs(runs: Runs, scratch: Scratch, depth: int, operator: int) -> int:
+def _find_runs(runs: CsrSegments, scratch: Scratch, depth: int, operator: int) -> int:
     """List the runs of one operator that leave the frontier of a depth, and from where; return how many.
 
     Either the run of each entity is looked up, or the operator's are gone through.
@@ -128,7 +128,7 @@ def _find_runs(runs: Runs, scratch: Scratch, depth: int, operator: int) -> int:
 
 
 @part()
-def _expand(runs: Runs, scratch: Scratch, depth: int, operator: int, source: int, answer: int) -> None:
+def _expand(runs: CsrSegments, scratch: Scratch, depth: int, operator: int, source: int, answer: int) -> None:
     """Take one step from the frontier above.
 
     Forward mass is divided among the edges that leave, backward mass among those that arrive. Where the
@@ -174,8 +174,8 @@ def write_stretch(scratch: Scratch, depth: int, rule: int, left_out: int, entrie
         return -1
     for i in range(num):
         entries.entities[start + i] = scratch.entities[depth, i]
-    saturate(scratch.forward[depth, :num], entries.forward[start : start + num])
-    saturate(scratch.backward[depth, :num], entries.backward[start : start + num])
+    log_scale(scratch.forward[depth, :num], entries.forward[start : start + num])
+    log_scale(scratch.backward[depth, :num], entries.backward[start : start + num])
     place = scratch.places[depth, left_out] if left_out >= 0 else -1
     if place >= 0:  # the last takes its place
         num -= 1
@@ -190,8 +190,8 @@ def write_stretch(scratch: Scratch, depth: int, rule: int, left_out: int, entrie
 
 @part()
 def walk(
-    runs: Runs,
-    tree: Tree,
+    runs: CsrSegments,
+    tree: Trie,
     scratch: Scratch,
     source: int,
     answer: int,
@@ -213,7 +213,7 @@ def walk(
 
 
 @part("contract")
-def saturate(probabilities: Floats, out: Evidence) -> None:
+def log_scale(probabilities: Floats, out: Evidence) -> None:
     """Write log(1 + 100 p) / log(101) for each p: tells 0.001 from 0.01 as well as 0.1 from 1.
 
     Exact to single precision, and in a form that is compiled to work on four at once, which no library's

@@ -1,4 +1,4 @@
-"""Weighing on a GPU: evidence in dense blocks, rules found on the CPU's cores meanwhile."""
+"""Weighting on a GPU: evidence in dense blocks, rules found on the CPU's cores meanwhile."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
@@ -14,27 +14,27 @@ from ..errors import ConfigError
 from ..graph.arrays import Body, Floats, Ids
 from ..graph.questions import Questions
 from .features import Clue
-from .features_gpu import Block, BlockWalker, Layout
-from .fitting import Bench, Fit, Fitted, Weighing
-from .masking import Aside
+from .features_gpu import Block, GpuFeatureWalker, Layout
+from .fitting import FitResult, QueryFit, Weighting, Worker
+from .masking import Filters
 
 #: Questions that are counted or ranked at a time.
 AT_ONCE = 64
 
 
-class BlockWeighing(Weighing):
+class GpuWeighting(Weighting):
     """Weighs query by query on one device of torch's, while the cores find the candidates of the next."""
 
     def __init__(self, *given: Any, device: str = "cuda", **named: Any) -> None:
         super().__init__(*given, **named)
         if self.config.wants_clues:
             raise ConfigError(
-                "On a device only chains and a prior are weighed. Weigh other kinds on the CPU."
+                "On a device only chains and a prior are weighted. Weigh other kinds on the CPU."
             )
         self.device = device
 
-    def _fit_all(self, pool: Executor, on_done: Callable[[int], None]) -> Iterator[list[Fitted]]:
-        bench = BlockBench(self)
+    def _fit_all(self, pool: Executor, on_done: Callable[[int], None]) -> Iterator[list[FitResult]]:
+        bench = GpuWorker(self)
         for query, found in zip(self.queries, pool.map(self._find, self.queries), strict=True):
             yield [bench.fit(query, bodies) for bodies in found]
             on_done(len(self.questions[query]))
@@ -44,15 +44,15 @@ class BlockWeighing(Weighing):
             return [bodies for bodies, _ in bench.candidates(query)]
 
 
-class BlockBench(Bench):
+class GpuWorker(Worker):
     """Where the device works."""
 
-    def __init__(self, weighing: BlockWeighing) -> None:
-        super().__init__(weighing)
-        self.blocks = BlockWalker(weighing.operators, weighing.device)
+    def __init__(self, weighting: GpuWeighting) -> None:
+        super().__init__(weighting)
+        self.blocks = GpuFeatureWalker(weighting.operators, weighting.device)
 
-    def _start(self, query: int, bodies: tuple[Body, ...], clues: tuple[Clue, ...]) -> Fit:
-        return _BlockFit(self, query, bodies)
+    def _start(self, query: int, bodies: tuple[Body, ...], clues: tuple[Clue, ...]) -> QueryFit:
+        return GpuQueryFit(self, query, bodies)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +65,12 @@ class _Asked:
     known: Tensor  # (entity, question)
 
 
-class _BlockFit(Fit):
+class GpuQueryFit(QueryFit):
     """The weights of one query on their way, on the device; back on the CPU once learned."""
 
-    bench: BlockBench
+    bench: GpuWorker
 
-    def __init__(self, bench: BlockBench, query: int, bodies: tuple[Body, ...]) -> None:
+    def __init__(self, bench: GpuWorker, query: int, bodies: tuple[Body, ...]) -> None:
         super().__init__(bench, query, bodies)
         self.layout = Layout(bench.blocks, bodies)
         self.walk = partial(bench.blocks.gather, self.tree, self.layout)
@@ -84,7 +84,7 @@ class _BlockFit(Fit):
 
     @torch.no_grad()
     def learn(self, questions: Questions) -> None:
-        state = ("penalties", "values", "slopes", "first", "second")
+        state = ("penalties", "values", "gradients", "first", "second")
         for name in state:
             setattr(self, name, self._tensor(getattr(self, name)))
         super().learn(questions)
@@ -92,7 +92,7 @@ class _BlockFit(Fit):
             setattr(self, name, getattr(self, name).cpu().numpy())
 
     @torch.no_grad()
-    def _prepare(self, told: Block, now: Questions, aside: Aside) -> _Asked:
+    def _prepare(self, told: Block, now: Questions, aside: Filters) -> _Asked:
         known = torch.zeros(len(self.priors), len(now), dtype=torch.bool, device=self.bench.blocks.device)
         columns = np.repeat(np.arange(len(now)), np.diff(aside.offsets))
         is_known = np.arange(len(columns)) < aside.known_ends[columns]
@@ -101,7 +101,7 @@ class _BlockFit(Fit):
         masked[self._tensor(aside.entities), self._tensor(columns)] = True
         answers, each = self._tensor(now.answers), torch.arange(len(now), device=known.device)
         known[answers, each] = True
-        if self.barred:
+        if self.excluded:
             masked[self._tensor(now.sources), each] = True
         return _Asked(told.values, answers, masked, known)
 
@@ -123,7 +123,7 @@ class _BlockFit(Fit):
     def _ids(self, order: Ids) -> Tensor:
         return self._tensor(order)  # once for a pass: the device stands still meanwhile
 
-    def _slope(self, lessons: _Asked, columns: Tensor) -> None:
+    def _gradient(self, lessons: _Asked, columns: Tensor) -> None:
         told = lessons.values.index_select(2, columns)
         answers, each = lessons.answers[columns], torch.arange(len(columns), device=columns.device)
         own_fact = self.own_fact[answers][:, None]
@@ -132,11 +132,11 @@ class _BlockFit(Fit):
         scores.masked_fill_(lessons.masked.index_select(1, columns)[:, None], -torch.inf)
         # Not torch's softmax, which goes through the entities of a column one after another.
         shares = scores.sub_(scores.amax(0)).exp_()
-        slopes = shares.div_(shares.sum(0) * len(columns))
-        slopes[answers, :, each] -= 1 / len(columns)
-        prior = (slopes * self.frequencies[:, None, None]).sum((0, 2))
-        prior += (slopes[answers, :, each] * own_fact).sum(0)
-        self.slopes = torch.cat([self._per_rule(slopes, told), prior[None]]).double()
+        gradients = shares.div_(shares.sum(0) * len(columns))
+        gradients[answers, :, each] -= 1 / len(columns)
+        prior = (gradients * self.frequencies[:, None, None]).sum((0, 2))
+        prior += (gradients[answers, :, each] * own_fact).sum(0)
+        self.gradients = torch.cat([self._per_rule(gradients, told), prior[None]]).double()
 
     def _scores(self, told: Tensor) -> Tensor:
         """Return the scores of all entities, (entity, setting, question), from (row, 2, question)."""
@@ -148,11 +148,11 @@ class _BlockFit(Fit):
             self.frequencies[:, None, None], values[-1][:, None]
         )
 
-    def _per_rule(self, slopes: Tensor, told: Tensor) -> Tensor:
+    def _per_rule(self, gradients: Tensor, told: Tensor) -> Tensor:
         """Return the slopes of the rules' weights, (rule x 3, setting), from those of the scores."""
-        slopes = slopes.index_select(0, self.layout.entities)
+        gradients = gradients.index_select(0, self.layout.entities)
         there, back = told[:, :1], told[:, 1:]
-        rows = torch.stack([(slopes * each).sum(2) for each in (there > 0, there, back)], dim=1)
+        rows = torch.stack([(gradients * each).sum(2) for each in (there > 0, there, back)], dim=1)
         return self.layout.per_rule.sum(rows.index_select(0, self.layout.by_rule)).flatten(0, 1)
 
     @torch.no_grad()
@@ -164,10 +164,10 @@ class _BlockFit(Fit):
         """Return realistic ranks, (question, setting); an answer that is the barred source comes last."""
         answers, each = lessons.answers[columns], torch.arange(len(columns), device=columns.device)
         scores = self._scores(lessons.values.index_select(2, columns))
-        rivals = ~lessons.masked.index_select(1, columns)
-        wanted = scores[answers, :, each].masked_fill(~rivals[answers, each, None], -torch.inf).T
-        rivals[answers, each] = False
-        better = (scores > wanted).logical_and_(rivals[:, None]).sum(0)
-        ties = (scores == wanted).logical_and_(rivals[:, None]).sum(0)
+        negatives = ~lessons.masked.index_select(1, columns)
+        wanted = scores[answers, :, each].masked_fill(~negatives[answers, each, None], -torch.inf).T
+        negatives[answers, each] = False
+        better = (scores > wanted).logical_and_(negatives[:, None]).sum(0)
+        ties = (scores == wanted).logical_and_(negatives[:, None]).sum(0)
         ranks: Floats = (1 + better + ties / 2.0).T.cpu().double().numpy()
         return ranks

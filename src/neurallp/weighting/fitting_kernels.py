@@ -1,4 +1,4 @@
-"""The compiled loops behind weighing: losses, ranks and scores from what rules say."""
+"""The compiled loops behind weighting: losses, ranks and scores from what rules say."""
 
 from typing import NamedTuple
 
@@ -21,17 +21,17 @@ class Lessons(NamedTuple):
     other_offsets: Ids  # (question + 1,)
     others: Ids
     known_ends: Ids  # (question,) where the known among them end
-    barred: bool  # whether sources are no answers
+    excluded: bool  # whether sources are no answers
 
 
-class Terms(NamedTuple):
+class Parameters(NamedTuple):
     """Weights, or their slopes, under every setting."""
 
     rules: Floats  # (rule, 3, setting)
     prior: Floats  # (setting,)
 
 
-class Sheet(NamedTuple):
+class Buffer(NamedTuple):
     """Space to score one question under several settings at once; marks are 0 between questions."""
 
     scores: Floats  # (setting, entity)
@@ -41,7 +41,7 @@ class Sheet(NamedTuple):
     marks: NDArray[np.int8]  # (entity,) 1: has a score of its own, 2: no candidate
 
     @classmethod
-    def of(cls, num_settings: int, num_entities: int) -> "Sheet":
+    def of(cls, num_settings: int, num_entities: int) -> "Buffer":
         """Return an empty sheet."""
         size = num_settings, num_entities
         touched, marks = np.zeros(num_entities, np.int32), np.zeros(num_entities, np.int8)
@@ -49,7 +49,7 @@ class Sheet(NamedTuple):
 
 
 @part()
-def _mark(sheet: Sheet, entity: int, num: int, mark: int) -> int:
+def _mark(sheet: Buffer, entity: int, num: int, mark: int) -> int:
     """List an entity among those touched; return how many are."""
     if sheet.marks[entity] == 0:
         sheet.touched[num] = entity
@@ -61,7 +61,7 @@ def _mark(sheet: Sheet, entity: int, num: int, mark: int) -> int:
 
 
 @part()
-def _mark_all(lessons: Lessons, question: int, sheet: Sheet) -> int:
+def _mark_all(lessons: Lessons, question: int, sheet: Buffer) -> int:
     """Mark all entities that a question's rules tell of, and those that are no candidates.
 
     These are other known answers, and a source that is barred. Returns how many entities are touched.
@@ -74,13 +74,13 @@ def _mark_all(lessons: Lessons, question: int, sheet: Sheet) -> int:
     num = _mark(sheet, lessons.answers[question], num, 1)
     for i in range(lessons.other_offsets[question], lessons.other_offsets[question + 1]):
         num = _mark(sheet, lessons.others[i], num, 2)
-    if lessons.barred:
+    if lessons.excluded:
         num = _mark(sheet, lessons.sources[question], num, 2)
     return num
 
 
 @part()
-def _clear_marks(sheet: Sheet, num: int) -> None:
+def _clear_marks(sheet: Buffer, num: int) -> None:
     for i in range(num):
         sheet.marks[sheet.touched[i]] = 0
 
@@ -101,7 +101,7 @@ def add_scores(entries: Entries, first: int, last: int, weights: Floats, scores:
 
 
 @part("contract", "reassoc")
-def _add_slopes(entries: Entries, first: int, last: int, scores: Floats, slopes: Floats) -> None:
+def _add_slopes(entries: Entries, first: int, last: int, scores: Floats, gradients: Floats) -> None:
     """Add to the slopes of weights, (rule, 3, setting), those of scores times what rules say."""
     for stretch in range(first, last):
         rule = entries.rules[stretch]
@@ -113,13 +113,13 @@ def _add_slopes(entries: Entries, first: int, last: int, scores: Floats, slopes:
                 fired += slope
                 there += slope * entries.forward[i]
                 back += slope * entries.backward[i]
-            slopes[rule, 0, s] += fired
-            slopes[rule, 1, s] += there
-            slopes[rule, 2, s] += back
+            gradients[rule, 0, s] += fired
+            gradients[rule, 1, s] += there
+            gradients[rule, 2, s] += back
 
 
 @part()
-def _set_odds(sheet: Sheet, prior: Floats, priors: Floats) -> None:
+def _set_odds(sheet: Buffer, prior: Floats, priors: Floats) -> None:
     """Set the odds and their sums."""
     sums = sheet.sums
     for s in range(len(prior)):
@@ -133,7 +133,7 @@ def _set_odds(sheet: Sheet, prior: Floats, priors: Floats) -> None:
 
 @part()
 def _soften(
-    sheet: Sheet, num: int, s: int, answer: int, priors: Floats, own_prior: float, weight: float
+    sheet: Buffer, num: int, s: int, answer: int, priors: Floats, own_prior: float, weight: float
 ) -> tuple[float, float]:
     """Turn scores into the slopes of the loss: each one's share, less 1 for the answer.
 
@@ -165,7 +165,7 @@ def _soften(
 
 @part()
 def _question_gradient(
-    lessons: Lessons, question: int, weights: Terms, priors: Floats, sheet: Sheet, slopes: Terms
+    lessons: Lessons, question: int, weights: Parameters, priors: Floats, sheet: Buffer, gradients: Parameters
 ) -> float:
     """Add the gradient of one question's cross-entropy over all candidates; return its loss.
 
@@ -180,35 +180,35 @@ def _question_gradient(
     for s in range(len(weights.prior)):
         weight = weights.prior[s]
         loss, slope = _soften(sheet, num, s, answer, priors, own_prior, weight)
-        slopes.prior[s] += slope
+        gradients.prior[s] += slope
         total += loss
-    _add_slopes(lessons.entries, first, last, sheet.scores, slopes.rules)
+    _add_slopes(lessons.entries, first, last, sheet.scores, gradients.rules)
     _clear_marks(sheet, num)
     return total
 
 
 @kernel()
 def batch_gradient(
-    lessons: Lessons, batch: Ids, weights: Terms, priors: Floats, sheet: Sheet, slopes: Terms
+    lessons: Lessons, batch: Ids, weights: Parameters, priors: Floats, sheet: Buffer, gradients: Parameters
 ) -> float:
     """Set the slopes to those of a batch's mean loss, and return it, summed over settings."""
-    _scale(slopes, 0.0)
+    _scale(gradients, 0.0)
     _set_odds(sheet, weights.prior, priors)
     loss = 0.0
     for question in batch:
-        loss += _question_gradient(lessons, question, weights, priors, sheet, slopes)
-    _scale(slopes, 1.0 / len(batch))
+        loss += _question_gradient(lessons, question, weights, priors, sheet, gradients)
+    _scale(gradients, 1.0 / len(batch))
     return loss / len(batch)
 
 
 @part()
-def _scale(slopes: Terms, by: float) -> None:
+def _scale(gradients: Parameters, by: float) -> None:
     """Multiply all slopes by a number; by 0 gives 0, whatever they were."""
-    for s in range(len(slopes.prior)):
-        slopes.prior[s] = slopes.prior[s] * by if by else 0.0
-        for rule in range(len(slopes.rules)):
+    for s in range(len(gradients.prior)):
+        gradients.prior[s] = gradients.prior[s] * by if by else 0.0
+        for rule in range(len(gradients.rules)):
             for kind in range(3):
-                slopes.rules[rule, kind, s] = slopes.rules[rule, kind, s] * by if by else 0.0
+                gradients.rules[rule, kind, s] = gradients.rules[rule, kind, s] * by if by else 0.0
 
 
 @kernel()
@@ -234,7 +234,9 @@ def _mark_right(lessons: Lessons, question: int, marks: NDArray[np.int8], mark: 
 
 
 @kernel()
-def rank_settings(lessons: Lessons, weights: Terms, priors: Floats, sheet: Sheet, ranks: Floats) -> None:
+def rank_settings(
+    lessons: Lessons, weights: Parameters, priors: Floats, sheet: Buffer, ranks: Floats
+) -> None:
     """Write the realistic rank of each answer under each setting, other known answers left out."""
     for question in range(len(lessons.ends)):
         _rank_question(lessons, question, weights, priors, sheet, ranks[question])
@@ -242,7 +244,7 @@ def rank_settings(lessons: Lessons, weights: Terms, priors: Floats, sheet: Sheet
 
 @part()
 def _rank_question(
-    lessons: Lessons, question: int, weights: Terms, priors: Floats, sheet: Sheet, ranks: Floats
+    lessons: Lessons, question: int, weights: Parameters, priors: Floats, sheet: Buffer, ranks: Floats
 ) -> None:
     """Write the ranks of one answer; one that is the barred source comes last."""
     num = _mark_all(lessons, question, sheet)
@@ -251,7 +253,7 @@ def _rank_question(
     for s in range(len(weights.prior)):
         scores = sheet.scores[s]
         wanted = scores[answer] + weights.prior[s] * priors[answer]
-        if lessons.barred and answer == lessons.sources[question]:
+        if lessons.excluded and answer == lessons.sources[question]:
             wanted = -np.inf
         better, ties = 0, 0
         for entity in range(len(priors)):

@@ -1,4 +1,4 @@
-"""What a question may not see while its rules are weighed: its own fact, or all that links its pair.
+"""What a question may not see while its rules are weighted: its own fact, or all that links its pair.
 
 Where no pair to be validated is linked by a known fact (FB15K-237), all that links a training pair must be
 hidden too, or the rules that learning likes best never fire when it counts. Where nearly all are linked
@@ -14,7 +14,7 @@ from ..graph.arrays import Flags, Ids
 from ..graph.knowledge_base import Split
 from ..graph.questions import KnownAnswers, Questions
 
-Hiding = Literal["auto", "fact", "pair", "both"]
+Masking = Literal["auto", "fact", "pair", "both"]
 
 #: The share of linked pairs from which on those without a link are too few to learn from.
 NEARLY_ALL = 0.9
@@ -27,7 +27,7 @@ def share_linked(split: Split) -> float:
     return float(np.isin(asked, known).mean()) if len(asked) else 0.5
 
 
-def choose_hiding(split: Split) -> Hiding:
+def choose_masking(split: Split) -> Masking:
     """Return what suits the pairs to be validated."""
     share = share_linked(split)
     return "pair" if share == 0 else "both" if NEARLY_ALL <= share < 1 else "fact"
@@ -38,7 +38,7 @@ def choose_hiding(split: Split) -> Hiding:
 TURNS = {"fact": [False], "pair": [True], "both": [False, True, True, True]}
 
 
-class Aside(NamedTuple):
+class Filters(NamedTuple):
     """Who is no candidate, question by question: other known answers, then those set aside."""
 
     offsets: Ids  # (question + 1,)
@@ -46,25 +46,25 @@ class Aside(NamedTuple):
     known_ends: Ids  # (question,) where the known answers end
 
 
-class Veil:
+class EdgeMasking:
     """Says of each question whether it hides its whole pair, and who is then no candidate answer."""
 
-    def __init__(self, split: Split, hiding: Hiding) -> None:
-        self.hiding = hiding = choose_hiding(split) if hiding == "auto" else hiding
-        self.turns = TURNS[hiding]
+    def __init__(self, split: Split, masking: Masking) -> None:
+        self.masking = masking = choose_masking(split) if masking == "auto" else masking
+        self.turns = TURNS[masking]
         self.ways = sorted(set(self.turns))  # whether a whole pair is hidden, in every way there is
         facts = split.known.facts
-        linked = facts[:0] if hiding != "both" else facts * np.array([1, 0, 1])
+        linked = facts[:0] if masking != "both" else facts * np.array([1, 0, 1])
         self.linked = KnownAnswers(linked, 1)
 
-    def whole_pair(self, questions: Questions) -> Flags:
+    def mask_pair(self, questions: Questions) -> Flags:
         """Return which of the questions hide all that links their pair: they take turns."""
         return np.resize(np.array(self.turns), len(questions))
 
-    def set_aside(self, known: KnownAnswers, questions: Questions, whole_pair: Flags | None) -> Aside:
+    def filters_of(self, known: KnownAnswers, questions: Questions, mask_pair: Flags | None) -> Filters:
         """Return the other known answers of questions, and those linked to the source of a hidden pair."""
         rows, entities = known.pairs(questions.sources, questions.queries)
-        hidden = np.flatnonzero([] if whole_pair is None else whole_pair)
+        hidden = np.flatnonzero([] if mask_pair is None else mask_pair)
         ways = np.zeros_like(hidden), np.ones_like(hidden)
         near = [self.linked.pairs(questions.sources[hidden], way) for way in ways]
         all_rows = np.concatenate([rows, *(hidden[row] for row, _ in near)])
@@ -73,4 +73,4 @@ class Veil:
         order = np.flatnonzero(other)[np.argsort(all_rows[other], kind="stable")]
         offsets = np.searchsorted(all_rows[order], np.arange(len(questions) + 1))
         num_known = np.bincount(rows[other[: len(rows)]], minlength=len(questions))
-        return Aside(offsets, all_entities[order], offsets[:-1] + num_known)
+        return Filters(offsets, all_entities[order], offsets[:-1] + num_known)

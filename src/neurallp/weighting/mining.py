@@ -9,33 +9,33 @@ from numpy.typing import NDArray
 
 from ..graph.arrays import Body, Ids
 from ..graph.questions import Questions
-from .features_kernels import Runs
+from .features_kernels import CsrSegments
 from .mining_kernels import Meetings, Trails, link
 
 #: Paths followed between two entities, at most; from hubs there are millions.
-MOST_PATHS = 1 << 20
+MAX_PATHS = 1 << 20
 
 #: Pairs between which a body must be found to count, where there are many pairs to look at.
-LEAST_PAIRS = 2
+MIN_PAIRS = 2
 MANY_PAIRS = 30
 
 #: Known answers of which a unary rule must tell to count.
-LEAST_SUPPORT = 3
+MIN_SUPPORT = 3
 
 
 class Miner:
     """Finds the bodies that link pairs; one for each thread, as it holds the space it works in."""
 
-    def __init__(self, runs: Runs, num_operators: int, max_length: int) -> None:
+    def __init__(self, runs: CsrSegments, num_operators: int, max_length: int) -> None:
         self.runs, self.base = runs, num_operators + 1
         length = min(max_length, int(63 / log2(self.base)))  # a body is one number of 63 bits
         self.steps = (length - length // 2, length // 2)
         self._there, self._back = _room_for_trails(), _room_for_trails()
         num_entities = len(runs.offsets) - 1
-        self._meetings = Meetings(np.full(num_entities, -1), np.empty(MOST_PATHS, np.int64))
-        self._codes, self._probabilities = np.empty(MOST_PATHS, np.int64), np.empty(MOST_PATHS)
+        self._meetings = Meetings(np.full(num_entities, -1), np.empty(MAX_PATHS, np.int64))
+        self._codes, self._probabilities = np.empty(MAX_PATHS, np.int64), np.empty(MAX_PATHS)
 
-    def mine(self, pairs: Questions, whole_pair: bool, limit: int, deadline: float = np.inf) -> list[Body]:
+    def mine(self, pairs: Questions, mask_pair: bool, limit: int, deadline: float = np.inf) -> list[Body]:
         """Return the bodies found between most pairs with most probability, at most `limit`.
 
         The pairs are of one query, whose own fact is not walked (nor any that links the `whole_pair`).
@@ -43,7 +43,7 @@ class Miner:
         """
         found: list[tuple[Ids, NDArray[np.float64]]] = []
         for source, query, answer in zip(pairs.sources, pairs.queries, pairs.answers, strict=True):
-            found.append(self._link((int(source), int(query), int(answer), whole_pair)))
+            found.append(self._link((int(source), int(query), int(answer), mask_pair)))
             if monotonic() > deadline:
                 break
         return [self._body(code) for code in _best(found, limit)]
@@ -65,8 +65,8 @@ class Miner:
 
 
 def _room_for_trails() -> Trails:
-    entities, codes, lengths = (np.empty(MOST_PATHS, np.int64) for _ in range(3))
-    return Trails(entities, codes, lengths, np.empty(MOST_PATHS))
+    entities, codes, lengths = (np.empty(MAX_PATHS, np.int64) for _ in range(3))
+    return Trails(entities, codes, lengths, np.empty(MAX_PATHS))
 
 
 def _best(found: Sequence[tuple[Ids, NDArray[np.float64]]], limit: int) -> list[int]:
@@ -79,13 +79,13 @@ def _best(found: Sequence[tuple[Ids, NDArray[np.float64]]], limit: int) -> list[
     num_pairs = np.bincount(places)
     probability = np.bincount(places, np.concatenate([p for _, p in found]))
     worth = np.where(
-        num_pairs >= (LEAST_PAIRS if len(found) >= MANY_PAIRS else 1), num_pairs * probability, -1.0
+        num_pairs >= (MIN_PAIRS if len(found) >= MANY_PAIRS else 1), num_pairs * probability, -1.0
     )
     order = np.argsort(-worth, kind="stable")[:limit]
     return [int(code) for code in codes[order[worth[order] >= 0]]]
 
 
-def find_unary(runs: Runs, pairs: Questions, whole_pair: bool, limit: int) -> list[tuple[int, int]]:
+def find_unary(runs: CsrSegments, pairs: Questions, mask_pair: bool, limit: int) -> list[tuple[int, int]]:
     """Return (operator, answer) such that sources with the operator have the answer, the most telling first.
 
     How telling is how often they do x the logarithm of how much more often than by chance.
@@ -95,12 +95,12 @@ def find_unary(runs: Runs, pairs: Questions, whole_pair: bool, limit: int) -> li
     of_row = np.repeat(first - np.cumsum(num) + num, num) + np.arange(num.sum())
     operators, answers = runs.operators[of_row].astype(np.int64), pairs.answers[rows]
     alone = (np.diff(runs.starts)[of_row] == 1) & (runs.targets[runs.starts[of_row]] == answers)
-    seen = ~(alone & (whole_pair | (operators == pairs.queries[rows])))  # else it is what is asked
+    seen = ~(alone & (mask_pair | (operators == pairs.queries[rows])))  # else it is what is asked
     operators, answers = operators[seen], answers[seen]
     num_entities = len(runs.offsets) - 1
     keys, support = np.unique(operators * num_entities + answers, return_counts=True)
     of_operator, of_answer = np.bincount(operators), np.bincount(pairs.answers)
     expected = of_operator[keys // num_entities] * of_answer[keys % num_entities] / max(len(pairs), 1)
-    worth = np.where(support >= LEAST_SUPPORT, support * np.log(support / expected), 0.0)
+    worth = np.where(support >= MIN_SUPPORT, support * np.log(support / expected), 0.0)
     order = np.argsort(-worth, kind="stable")[:limit]
     return [divmod(int(key), num_entities) for key in keys[order[worth[order] > 0]]]

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..graph.arrays import Ids
 from ..graph.compilation import kernel, part
-from .features_kernels import Runs
+from .features_kernels import CsrSegments
 
 
 class Trails(NamedTuple):
@@ -28,7 +28,7 @@ class Meetings(NamedTuple):
 
 @part()
 def _spread(
-    runs: Runs,
+    runs: CsrSegments,
     trails: Trails,
     start: int,
     steps: int,
@@ -42,7 +42,7 @@ def _spread(
     Never along the facts hidden between source and answer. A trail going forward takes its last step only to
     where one from the other end stands; one going back reads its operators the other way round.
     """
-    source, query, answer, whole_pair = ends
+    source, query, answer, mask_pair = ends
     half = base // 2  # operators are numbered from 1 in codes, so base is one more than there are
     trails.entities[0], trails.codes[0], trails.lengths[0], trails.probabilities[0] = start, 0, 0, 1.0
     num, i = 1, 0
@@ -56,9 +56,9 @@ def _spread(
                 degree = runs.starts[run + 1] - runs.starts[run]
                 for edge in range(runs.starts[run], runs.starts[run + 1]):
                     target = runs.targets[edge]
-                    if entity == source and target == answer and (whole_pair or k == query):
+                    if entity == source and target == answer and (mask_pair or k == query):
                         continue
-                    if entity == answer and target == source and (whole_pair or inverse == query):
+                    if entity == answer and target == source and (mask_pair or inverse == query):
                         continue
                     if not back and length == steps - 1 and meetings.last[target] < 0:
                         continue
@@ -77,7 +77,7 @@ def _spread(
 
 @kernel()
 def link(
-    runs: Runs,
+    runs: CsrSegments,
     ends: tuple[int, int, int, bool],
     steps: tuple[int, int],
     base: int,

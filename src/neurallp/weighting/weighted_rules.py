@@ -1,4 +1,4 @@
-"""Weighed rules: what a user asks and proves with after weighing. A score is a sum over rules."""
+"""Weighted rules: what a user asks and proves with after weighting. A score is a sum over rules."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from .features import Clue
 
 
 @dataclass(frozen=True, eq=False)
-class WeighedQuery:
+class WeightedQuery:
     """The rules of one query with their weights, (rule, 3): for firing, for the walk there, and back.
 
     Chains come first, then clues; those have the largest share over all D and the noisy-or for walks.
@@ -40,12 +40,12 @@ class WeighedQuery:
 
 
 @dataclass(frozen=True, eq=False)
-class WeighedRules:
+class WeightedRules:
     """Rules with weights, which hold on any facts of their relations: only unary ones mention an entity."""
 
     relations: Relations
     reflexive: Flags  # (relation,) whether the facts have an entity in relation to itself
-    queries: Mapping[int, WeighedQuery]
+    queries: Mapping[int, WeightedQuery]
 
     def __len__(self) -> int:
         return sum(map(len, self.queries.values()))
@@ -70,25 +70,25 @@ class WeighedRules:
 
     def rules(self, query: int) -> Iterator[Rule]:
         """Yield the rules of a query, the prior's among them, those of greatest weight first."""
-        weighed = self.queries.get(query)
-        if weighed is None:
+        weighted = self.queries.get(query)
+        if weighted is None:
             return
-        rules = [self.rule(query, weighed, number) for number in range(len(weighed))]
-        if weighed.prior:
-            rules.append(self.prior_rule(query, weighed.prior))
+        rules = [self.rule(query, weighted, number) for number in range(len(weighted))]
+        if weighted.prior:
+            rules.append(self.prior_rule(query, weighted.prior))
         largest = max((abs(rule.weight or 0.0) for rule in rules), default=1.0) or 1.0
         for rule in sorted(rules, key=lambda rule: -abs(rule.weight or 0.0)):
             yield replace(rule, normalized_confidence=abs(rule.weight or 0.0) / largest)
 
-    def rule(self, query: int, weighed: WeighedQuery, number: int) -> Rule:
+    def rule(self, query: int, weighted: WeightedQuery, number: int) -> Rule:
         """Return a rule by its number: a chain, or a clue."""
-        num = len(weighed.bodies)
+        num = len(weighted.bodies)
         rule = (
-            self._chain(query, weighed.bodies[number])
+            self._chain(query, weighted.bodies[number])
             if number < num
-            else self._clue(query, weighed.clues[number - num])
+            else self._clue(query, weighted.clues[number - num])
         )
-        weight, confidence = float(weighed.totals[number]), float(weighed.confidences[number])
+        weight, confidence = float(weighted.totals[number]), float(weighted.confidences[number])
         return replace(rule, weight=weight, confidence=confidence)
 
     def _chain(self, query: int, body: Body) -> Rule:
@@ -102,8 +102,8 @@ class WeighedRules:
         there_and_back = clue.operator, self.relations.inverse(clue.operator)
         anchored = clue.kind == "anchored"
         rule = self._chain(query, (*there_and_back, query) if anchored else (query, *there_and_back))
-        apart = ((0, 1), (0, 2), *(() if anchored else ((1, 3),)))
-        return replace(rule, kind=clue.kind, apart=apart, distinct_ends=True)
+        inequalities = ((0, 1), (0, 2), *(() if anchored else ((1, 3),)))
+        return replace(rule, kind=clue.kind, inequalities=inequalities, distinct_ends=True)
 
     def prior_rule(self, query: int, weight: float) -> Rule:
         """Return the rule that says: who is often an answer is one again."""
@@ -112,7 +112,7 @@ class WeighedRules:
 
 
 def as_candidate(rule: Rule, relations: Relations) -> Body | Clue:
-    """Return what a rule looks for, as it is weighed: a chain's body, or a clue."""
+    """Return what a rule looks for, as it is weighted: a chain's body, or a clue."""
     body = tuple(map(relations.operator_id, rule.body))
     if rule.kind == "unary":
         return Clue("unary", body[0], str(rule.answer))
@@ -122,11 +122,11 @@ def as_candidate(rule: Rule, relations: Relations) -> Body | Clue:
 
 
 def select_rules(
-    weighed: WeighedRules, queries: list[int], wanted: RuleFilter, *, limit: int, kb: KnowledgeBase | None
+    weighted: WeightedRules, queries: list[int], wanted: RuleFilter, *, limit: int, kb: KnowledgeBase | None
 ) -> RuleSet:
     """Return the `limit` weightiest rules of each query among those that `wanted` keeps, measured on `kb`."""
-    found = [rule for query in queries for rule in list(filter(wanted.keeps, weighed.rules(query)))[:limit]]
-    return RuleSet(found) if kb is None else measure(found, kb.with_relations(weighed.relations))
+    found = [rule for query in queries for rule in list(filter(wanted.keeps, weighted.rules(query)))[:limit]]
+    return RuleSet(found) if kb is None else measure(found, kb.with_relations(weighted.relations))
 
 
 def log_frequencies(facts: Ids, query: int, num_relations: int, num_entities: int) -> Floats:

@@ -17,12 +17,12 @@ from neurallp.io.models import neural as models
 from neurallp.io.rules.table import read_rules
 from neurallp.pipeline.learn import configure, prepare
 from neurallp.rules.rule import RuleSet
-from neurallp.weighting.fitting import WeighingConfig
+from neurallp.weighting.fitting import WeightingConfig
 
 SMALL = {"embedding_size": 8, "hidden_size": 8, "num_epochs": 1, "learning_rate": 0.01}
 FILES = {"weights.safetensors", "config.json", "relations.json", "rules.tsv", "metrics.json", "history.jsonl"}
 NEEDED = FILES - {"rules.tsv", "metrics.json"}
-WEIGHED = {"weighed.safetensors", "weighing.json"}
+WEIGHTED = {"weighted.safetensors", "weighting.json"}
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +81,9 @@ def test_a_model_folder_has_these_files_and_no_others(folder):
     "settings",
     [
         {},
-        {"num_steps": 3, "num_ranks": 2, "memory_keys": "present", "normalize": False},
+        {"num_steps": 3, "num_controllers": 2, "memory_keys": "present", "normalize": False},
         {"operators_per_query": 4},
-        {"exclude_source": False, "hiding": "train"},
+        {"exclude_source": False, "masking": "train"},
     ],
 )
 def test_a_saved_model_scores_and_speaks_as_before(split, tmp_path, settings):
@@ -140,7 +140,7 @@ def test_every_file_can_be_read_without_this_package(folder):
     assert "controller.embedding.weight" in parse_tensors((folder / "weights.safetensors").read_bytes())
     config = json.loads((folder / "config.json").read_text())
     assert config["model"]["num_steps"] == 2
-    assert config["training"]["hiding"] == "fact"
+    assert config["training"]["masking"] == "fact"
 
 
 # What is refused
@@ -257,18 +257,18 @@ def test_a_full_disk_leaves_the_folder_as_it_was(program, folder, monkeypatch, f
     assert contents(folder) == before
 
 
-@pytest.mark.parametrize("before", ["weighed before", "bare", "nothing"])
-@pytest.mark.parametrize("after", ["weighed", "bare"])
+@pytest.mark.parametrize("before", ["weighted before", "bare", "nothing"])
+@pytest.mark.parametrize("after", ["weighted", "bare"])
 def test_files_of_two_saves_are_never_taken_for_one(saves, tmp_path, before, after):
-    for files in product((saves[before], saves[after]), repeat=len(NEEDED | WEIGHED)):
+    for files in product((saves[before], saves[after]), repeat=len(NEEDED | WEIGHTED)):
         shutil.rmtree(tmp_path)
         tmp_path.mkdir()
         taken = {
-            name: save for name, save in zip(sorted(NEEDED | WEIGHED), files, strict=True) if name in save
+            name: save for name, save in zip(sorted(NEEDED | WEIGHTED), files, strict=True) if name in save
         }
         for name, save in taken.items():
             (tmp_path / name).write_bytes(save[name])
-        complete = taken.keys() in (NEEDED, NEEDED | WEIGHED)
+        complete = taken.keys() in (NEEDED, NEEDED | WEIGHTED)
         of_one = len({id(save) for name, save in taken.items() if name != "relations.json"}) == 1
         if complete and of_one:
             load_model(tmp_path)
@@ -278,12 +278,12 @@ def test_files_of_two_saves_are_never_taken_for_one(saves, tmp_path, before, aft
 
 @pytest.fixture(scope="module")
 def saves(split, tmp_path_factory):
-    """What a folder holds: at first, and after models were saved, of which two had their rules weighed."""
-    quick = WeighingConfig(max_length=1, num_candidates=5, max_questions=50, least_steps=10)
+    """What a folder holds: at first, and after models were saved, of which two had their rules weighted."""
+    quick = WeightingConfig(max_length=1, num_candidates=5, max_questions=50, min_steps=10)
     made = {"nothing": {}}
-    for seed, name in enumerate(("weighed before", "weighed", "bare")):
+    for seed, name in enumerate(("weighted before", "weighted", "bare")):
         folder = tmp_path_factory.mktemp("save")
-        learn(split, weigh=name != "bare", weighing=quick, seed=seed, **SMALL).save(folder)
+        learn(split, weigh=name != "bare", weighting=quick, seed=seed, **SMALL).save(folder)
         made[name] = contents(folder)
     return made
 

@@ -13,7 +13,7 @@ from neurallp.datasets.family import family_knowledge_base
 from neurallp.errors import ConfigError, DataError, DataWarning, FormatError
 from neurallp.io.rules import EXPORTS, IMPORTS, export_rules, import_rules
 from neurallp.rules.rule import Rule, RuleSet
-from neurallp.rules.simplify import face_forward, mirror, require_distinct_variables
+from neurallp.rules.simplify import face_forward, invert_rule, require_distinct_variables
 from neurallp.rules.support import measure
 
 UNCLE = Rule("uncle", ("father", "brother"), 0.5, distinct_ends=True, support=60, num_predictions=120)
@@ -41,10 +41,10 @@ any_rules = st.builds(
     confidence=st.floats(0, 2),
     normalized_confidence=st.floats(0, 1),
     distinct_ends=st.booleans(),
-    apart=st.just(()) | st.just(((0, 1),)),
+    inequalities=st.just(()) | st.just(((0, 1),)),
     support=st.none() | st.integers(0, 9),
     num_predictions=st.none() | st.integers(0, 9),
-).filter(lambda rule: rule.body or not rule.apart)
+).filter(lambda rule: rule.body or not rule.inequalities)
 within_test = settings(
     deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
@@ -79,7 +79,7 @@ def all_kinds_of_rules():
         for i, (body, distinct, mark) in enumerate(kinds)
     ]
     long = [replace(rule, target=f"{rule.target}_apart") for rule in rules if len(rule.body) > 1]
-    from_source = [replace(rule, apart=((0, 1), (0, 2))) for rule in long]
+    from_source = [replace(rule, inequalities=((0, 1), (0, 2))) for rule in long]
     return [
         *rules,
         *from_source,
@@ -133,7 +133,7 @@ def test_our_own_formats_give_back_every_rule(form, tmp_path, rules):
 @given(rule=any_rules)
 @settings(within_test, max_examples=100)
 def test_anyburl_gives_a_rule_back_or_refuses_it(tmp_path, rule):
-    rule = replace(rule, support=3, num_predictions=4, distinct_ends=True, apart=())
+    rule = replace(rule, support=3, num_predictions=4, distinct_ends=True, inequalities=())
     with suppress(FormatError):
         export_rules(tmp_path / "rules.txt", [rule], "anyburl")
         found = import_rules(tmp_path / "rules.txt", "anyburl")
@@ -166,7 +166,7 @@ def test_an_inverse_target_is_written_as_what_it_derives(form, tmp_path):
 
 
 def test_a_rule_given_from_both_ends_is_written_once(tmp_path):
-    export_rules(tmp_path / "rules", [UNCLE, mirror(UNCLE)], "anyburl")
+    export_rules(tmp_path / "rules", [UNCLE, invert_rule(UNCLE)], "anyburl")
     assert (tmp_path / "rules").read_text().count("\n") == 1
 
 

@@ -19,10 +19,10 @@ rules = st.builds(
     confidence=st.floats(0, 10),
     normalized_confidence=st.floats(0, 1),
     distinct_ends=st.booleans(),
-    apart=st.sampled_from([(), ((0, 1),)]),
+    inequalities=st.sampled_from([(), ((0, 1),)]),
     support=counts,
     num_predictions=counts,
-).filter(lambda rule: rule.body or not rule.apart)
+).filter(lambda rule: rule.body or not rule.inequalities)
 
 
 @pytest.fixture

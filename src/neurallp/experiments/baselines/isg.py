@@ -55,7 +55,7 @@ def fit_isg(
     A round adds up to `rules_per_round` rules of at most `num_steps` steps to each query; the search keeps
     `beam` beginnings of each length.
     """
-    lesson = Lesson.of(split, TrainingConfig(hiding="train", seed=seed))
+    lesson = Lesson.of(split, TrainingConfig(masking="train", seed=seed))
     learner = StructuralGradient(lesson)
     rounds = [Reasoner(split.known, RuleSet([]))]
     with one_torch_thread():
@@ -80,7 +80,7 @@ class Evidence:
     questions: Ids
     chains: Ids
     right: Tensor  # paths to the answer
-    rivals: Tensor  # paths to what is not known to be an answer
+    negatives: Tensor  # paths to what is not known to be an answer
 
 
 class StructuralGradient:
@@ -143,12 +143,12 @@ class StructuralGradient:
         """Return by how much the loss would fall for a unit of weight on all chains, to first order."""
         found = self._collect(chains, attention)
         to_right, to_rivals = (each[torch.from_numpy(found.questions)] for each in wanted)
-        return (to_right * found.right - to_rivals * found.rivals).sum()
+        return (to_right * found.right - to_rivals * found.negatives).sum()
 
     def _demand(self) -> tuple[Tensor, Tensor]:
         """Return what a path to the answer is worth to each question, and what one to a rival costs."""
-        right, rivals = self._scores(self.log_weights)
-        return 1 / right - 1 / (right + rivals), 1 / (right + rivals)
+        right, negatives = self._scores(self.log_weights)
+        return 1 / right - 1 / (right + negatives), 1 / (right + negatives)
 
     def _add(self, chains: Sequence[Chain]) -> None:
         self.chains += chains
@@ -156,7 +156,7 @@ class StructuralGradient:
         attention = chain_attention(self.chains, length, self.operators.num_operators, stop=True)
         with torch.no_grad():
             self.evidence = self._collect(self.chains, attention)
-        paths = self.evidence.right + self.evidence.rivals
+        paths = self.evidence.right + self.evidence.negatives
         each = torch.zeros(len(self.chains), dtype=torch.float64).index_add(
             0, torch.from_numpy(self.evidence.chains), paths
         )
@@ -170,8 +170,8 @@ class StructuralGradient:
         optimizer = torch.optim.Adam([weights], lr=FITTING_RATE)
         for _ in range(NUM_FITTING_STEPS):
             optimizer.zero_grad()
-            right, rivals = self._scores(weights)
-            loss = PENALTY * weights.square().sum() - (right / (right + rivals)).log().sum()
+            right, negatives = self._scores(weights)
+            loss = PENALTY * weights.square().sum() - (right / (right + negatives)).log().sum()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         self.log_weights = weights.detach()
@@ -183,7 +183,7 @@ class StructuralGradient:
         questions = torch.from_numpy(found.questions)
         prior = torch.full((len(self.questions),), 1 / num_entities, dtype=torch.float64)
         right = prior.index_add(0, questions, weights * found.right)
-        return right, (1 - prior).index_add(0, questions, weights * found.rivals)
+        return right, (1 - prior).index_add(0, questions, weights * found.negatives)
 
     def _collect(self, chains: Sequence[Chain], attention: Attention | None = None) -> Evidence:
         """Return where chains lead from the sources of their queries; with gradients to `attention`."""

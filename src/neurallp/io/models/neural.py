@@ -12,8 +12,8 @@ from ...graph.vocabulary import Relations
 from ...neural.model import ModelConfig, NeuralLP
 from ...neural.training import Epoch, Training, TrainingConfig
 from ...rules.rule import Rule
-from ...weighting.fitting import WeighingConfig
-from ...weighting.weighted_rules import WeighedRules
+from ...weighting.fitting import WeightingConfig
+from ...weighting.weighted_rules import WeightedRules
 from ..files import AnyPath
 from ..rules.table import format_rules
 from .calibration import CALIBRATION
@@ -41,7 +41,7 @@ from .folders import (
     to_json,
     write_together,
 )
-from .weighted import describe_weighed, drop_weighed
+from .weighted import describe_weighted, drop_weighted
 
 FORMAT_VERSION = 1
 
@@ -52,9 +52,9 @@ def has_model(folder: AnyPath) -> bool:
 
 
 def require_no_model(folder: AnyPath) -> None:
-    """Raise where a folder holds a model: rules weighed by themselves would answer in its place."""
+    """Raise where a folder holds a model: rules weighted by themselves would answer in its place."""
     if has_model(folder):
-        raise ConfigError(f"{folder} holds a model, which weighed rules would not fit. Give another folder.")
+        raise ConfigError(f"{folder} holds a model, which weighted rules would not fit. Give another folder.")
 
 
 def write_model(
@@ -64,32 +64,32 @@ def write_model(
     history: Iterable[Epoch],
     rules: Iterable[Rule],
     metrics: Mapping[str, Any],
-    weighed: tuple[WeighedRules, WeighingConfig] | None = None,
+    weighted: tuple[WeightedRules, WeightingConfig] | None = None,
 ) -> None:
     """Write the whole folder; when a file cannot be written, the folder stays as it was.
 
-    Rules that were `weighed` go beside the model they come from; those of an earlier model go.
+    Rules that were `weighted` go beside the model they come from; those of an earlier model go.
     """
     described = _describe(model, training, history, model.state_dict())
     contents = {**described, RULES: format_rules(rules), METRICS: to_json(metrics)}
-    if weighed is not None:
-        contents |= describe_weighed(*weighed, beside=described)
+    if weighted is not None:
+        contents |= describe_weighted(*weighted, beside=described)
     write_together(folder, contents)
-    if weighed is None:
-        drop_weighed(folder)
+    if weighted is None:
+        drop_weighted(folder)
 
 
 def write_checkpoint(folder: AnyPath, training: Training) -> None:
     """Write all that resuming needs as one file, and beside it the best model so far.
 
-    Rules, weighed or not, measures and calibration go: they would tell of a model that is no longer there.
+    Rules, weighted or not, measures and calibration go: they would tell of a model that is no longer there.
     """
     contents: dict[str, str | bytes] = {
         CHECKPOINT: dump_checkpoint(training, _settings(training), _origin(training)),
         **_describe(training.model, training.config, training.history, training.best_weights),
     }
     write_together(folder, contents)
-    drop_weighed(folder)
+    drop_weighted(folder)
     for name in (RULES, METRICS, CALIBRATION):
         (Path(folder) / name).unlink(missing_ok=True)
 

@@ -65,7 +65,7 @@ def export_rules(
             path, json.dumps([rule.as_dict() for rule in given], indent=2, ensure_ascii=False) + "\n"
         )
     else:
-        concluding = (rule for rule in given if rule.concludes)
+        concluding = (rule for rule in given if rule.is_deductive)
         forward = list(merge_duplicates(map(face_forward, concluding), max))
         text = render_sparql(forward, prefixes) if form == "sparql" else RENDERERS[form](forward)
         atomic_write(path, text)

@@ -69,7 +69,7 @@ class Dialect:
     """How a language writes names and that two things differ."""
 
     quote: Callable[[str], str]
-    unequal: str
+    not_equal: str
 
 
 PROLOG = Dialect(quote_atom, r"\=")
@@ -106,7 +106,9 @@ def render_souffle(rules: Sequence["Rule"]) -> str:
 
 def _body(rule: "Rule", dialect: Dialect) -> str:
     atoms = [_fact(atom, dialect) for atom in body_atoms(rule)] or ["entity(X)", "X = Y"]
-    return ", ".join([*atoms, *(f"{one} {dialect.unequal} {other}" for one, other in rule.unequal_variables)])
+    return ", ".join(
+        [*atoms, *(f"{one} {dialect.not_equal} {other}" for one, other in rule.unequal_variables)]
+    )
 
 
 def _fact(atom: Atom, dialect: Dialect) -> str:

@@ -30,7 +30,7 @@ def _select(rule: "Rule") -> str:
     conditions = [
         *(f"f{i}.relation = {_literal(name.removeprefix(INVERSE_MARK))}" for i, name in enumerate(rule.body)),
         *(f"{before[1]} = {after[0]}" for before, after in pairwise(columns)),
-        *(f"{entities[i]} <> {entities[j]}" for i, j in rule.unequal),
+        *(f"{entities[i]} <> {entities[j]}" for i, j in rule.all_inequalities),
     ]
     tables = ", ".join(f"facts AS f{i}" for i in range(len(columns))) or ENTITIES
     what = f"{entities[0]} AS head, {_literal(rule.target)} AS relation, {entities[-1]} AS tail"

@@ -14,7 +14,7 @@ COLUMNS = (
     "support",
     "num_predictions",
     "distinct_ends",
-    "apart",
+    "inequalities",
     "weight",
     "kind",
     "target",
@@ -77,9 +77,11 @@ def make_rule(fields: Mapping[str, Any]) -> Rule:
     """Return the rule of its fields as JSON has them, lists for tuples; raise ValueError for what is none."""
     if not isinstance(fields["body"], list):
         raise ValueError("the body must be a list of names")
-    body, apart = tuple(fields["body"]), tuple((i, j) for i, j in fields.get("apart", ()))
+    body, inequalities = tuple(fields["body"]), tuple((i, j) for i, j in fields.get("inequalities", ()))
     if (fields.get("kind") == "unary") != isinstance(fields.get("answer"), str):
         raise ValueError("a unary rule names its answer, and no other rule does")
-    if not all(0 <= i < j <= len(body) for i, j in apart):
-        raise ValueError(f"apart must name two places of the path, the earlier first, got {apart}")
-    return Rule(**{**fields, "body": body, "apart": apart})
+    if not all(0 <= i < j <= len(body) for i, j in inequalities):
+        raise ValueError(
+            f"inequalities must name two places of the path, the earlier first, got {inequalities}"
+        )
+    return Rule(**{**fields, "body": body, "inequalities": inequalities})
