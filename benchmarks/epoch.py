@@ -14,8 +14,9 @@ import torch
 from graphs import data_folder, load_split
 from report import report
 
+from neurallp.config import configure
 from neurallp.neural.training import Training, one_torch_thread
-from neurallp.pipeline.learn import configure, prepare
+from neurallp.pipeline.learn import prepare
 
 
 def main() -> None:
@@ -41,7 +42,7 @@ def main() -> None:
         num_steps=args.steps,
         batch_size=args.batch_size,
         facts_apart=args.facts,
-        masking=args.masking,
+        training_masking=args.masking,
     )
     training = prepare(split, *configs, engine=args.engine, device=args.device)
     num_asked = len(training.lesson.asked)

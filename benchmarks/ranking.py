@@ -8,11 +8,12 @@ import torch
 from graphs import data_folder, load_split
 from report import report
 
+from neurallp.config import ModelConfig
 from neurallp.engines import make_engine
 from neurallp.evaluation import evaluate
 from neurallp.graph.operators import Operators
 from neurallp.graph.questions import KnownAnswers, ask_both_ways
-from neurallp.neural.model import ModelConfig, ModelScorer, NeuralLP
+from neurallp.neural.model import ModelScorer, NeuralLP
 
 
 def main() -> None:

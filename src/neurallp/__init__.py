@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .config import ModelConfig, TrainingConfig
     from .errors import (
         ConfigError,
         DataError,
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from .graph.knowledge_base import KnowledgeBase, Split
     from .io.questions import load_questions
     from .io.triples import load
-    from .neural.model import ModelConfig, NeuralLP
-    from .neural.training import TrainingConfig
+    from .neural.model import NeuralLP
     from .pipeline.learn import learn
     from .pipeline.program import Program, RuleProgram, load_model, load_program
     from .pipeline.questions import QuestionProgram, learn_questions, load_question_model

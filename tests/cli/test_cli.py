@@ -16,11 +16,10 @@ from typer.main import get_command
 from neurallp import ModelError, Rule, __version__, load_model
 from neurallp.cli import app, main
 from neurallp.cli import output as printing
+from neurallp.config import WeightingConfig, configure
 from neurallp.datasets.family import family_triples, is_true_by_definition
 from neurallp.io.files import read_bytes
 from neurallp.io.triples import read_triples, write_triples
-from neurallp.pipeline.learn import configure
-from neurallp.weighting.fitting import WeightingConfig
 
 MEASURES = {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank"}
 FEW = ("--epochs", 2, "--learning-rate", 0.01, "--no-weigh")
@@ -96,7 +95,7 @@ def test_the_defaults_that_help_tells_are_the_ones_used():
     used = vars(model) | vars(training)
     renamed = {
         "steps": "num_steps",
-        "ranks": "num_controllers",
+        "controllers": "num_controllers",
         "epochs": "num_epochs",
         "facts": "facts_apart",
     }
@@ -137,13 +136,13 @@ def test_learn_judges_validation_and_test(run, data, tmp_path):
 
 
 def test_every_flag_of_learn_reaches_its_setting(run, data, tmp_path):
-    flags = ["--steps", 3, "--ranks", 2, "--epochs", 1, "--batch-size", 32, "--learning-rate", 0.02]
+    flags = ["--steps", 3, "--controllers", 2, "--epochs", 1, "--batch-size", 32, "--learning-rate", 0.02]
     flags += [
         "--patience",
         5,
         "--objective",
-        "share",
-        "--hiding",
+        "normalized",
+        "--masking",
         "batch",
         "--facts",
         "unlinked",
@@ -168,8 +167,8 @@ def test_every_flag_of_learn_reaches_its_setting(run, data, tmp_path):
         "batch_size": 32,
         "learning_rate": 0.02,
         "patience": 5,
-        "objective": "share",
-        "masking": "batch",
+        "objective": "normalized",
+        "training_masking": "batch",
         "facts_apart": "unlinked",
         "seed": 7,
     }
@@ -185,7 +184,7 @@ def test_a_folder_with_train_alone_is_enough(run, tmp_path):
 
 def test_the_paper_s_preset_learns(run, data, tmp_path):
     assert run("learn", data, "--preset", "paper", "--epochs", 1, "--out", tmp_path)[0] == 0
-    assert load_model(tmp_path).training_config.masking == "batch"
+    assert load_model(tmp_path).training_config.training_masking == "batch"
 
 
 def test_a_dry_run_says_what_it_would_take_and_leaves_nothing(run, data, tmp_path):
@@ -305,13 +304,13 @@ def test_rules_prints_the_rules_of_a_query(run, model):
     code, out, _ = run("rules", model, "--query", "uncle", "--limit", 3, "--min-confidence", 0)
     assert code == 0
     header, _, *lines = out.splitlines()
-    assert header.split() == ["confidence", "share", "rule"]
+    assert header.split() == ["confidence", "normalized", "rule"]
     assert sum("uncle(X, Y) <= " in line for line in lines) == 3
 
 
 def test_rules_counts_support_on_data(run, model, data):
     header = run("rules", model, "--query", "uncle", "--data", data)[1].splitlines()[0]
-    assert header.split() == ["confidence", "share", "support", "measured", "rule"]
+    assert header.split() == ["confidence", "normalized", "support", "measured", "rule"]
 
 
 def test_rules_as_json_are_the_same_rules(run, model):
@@ -431,11 +430,11 @@ def test_an_entity_that_only_test_shows_is_noted(run, tmp_path):
         ("--steps", 0, "num_steps must be at least 1, got 0."),
         ("--steps", -3, "num_steps must be at least 1, got -3."),
         ("--epochs", 0, "num_epochs must be at least 1, got 0."),
-        ("--ranks", 0, "num_ranks must be at least 1, got 0."),
+        ("--controllers", 0, "num_controllers must be at least 1, got 0."),
         ("--batch-size", 0, "batch_size must be at least 1, got 0."),
         ("--operators-per-query", 0, "operators_per_query must be at least 1, got 0."),
-        ("--hiding", "foo", "hiding must be one of fact, batch, train, got 'foo'."),
-        ("--objective", "foo", "objective must be one of log-score, share, got 'foo'."),
+        ("--masking", "foo", "training_masking must be one of fact, batch, train, got 'foo'."),
+        ("--objective", "foo", "objective must be one of log-score, normalized, got 'foo'."),
         ("--facts", "foo", "facts_apart must be one of relation, unlinked, got 'foo'."),
         ("--memory-keys", "foo", "memory_keys must be one of present, previous, got 'foo'."),
         ("--learning-rate", "nan", "learning_rate must be above 0 and finite, got nan."),

@@ -5,11 +5,11 @@ from itertools import pairwise
 import pytest
 from samples import untrained
 
+from neurallp.config import TrainingConfig
 from neurallp.datasets.family import family_knowledge_base, family_triples
 from neurallp.io.rules import EXPORTS
 from neurallp.io.rules.table import read_rules, write_rules
 from neurallp.io.triples import read_triples, write_triples
-from neurallp.neural.training import TrainingConfig
 from neurallp.pipeline.program import Program
 from neurallp.rules.rule import Rule, RuleSet
 

@@ -5,21 +5,18 @@ import shutil
 import signal
 from contextlib import redirect_stdout
 from dataclasses import replace
-from typing import get_args
 
 import pytest
 from typer.main import get_command
 
 from neurallp import ConfigError, KnowledgeBase, Rule, load_model
 from neurallp.cli import app
-from neurallp.cli.weigh import KINDS
 from neurallp.datasets.family import family_triples
 from neurallp.io.rules import export_rules
 from neurallp.io.rules.table import read_rules, write_rules
 from neurallp.io.triples import write_triples
 from neurallp.pipeline.learn import offered_rules
 from neurallp.pipeline.program import WeightedProgram
-from neurallp.rules.rule import Kind
 from neurallp.rules.support import measure
 from neurallp.weighting.mining import Miner
 
@@ -132,10 +129,6 @@ def test_the_prior_can_be_weighted_alone(run, data, tmp_path):
 def test_given_rules_are_not_left_out_silently(refuse, data, rules, tmp_path):
     assert "chain" in refuse("weigh", rules, data, "--out", tmp_path / "out", "--kinds", "unary")
     assert not (tmp_path / "out").exists()
-
-
-def test_help_knows_all_kinds():
-    assert get_args(Kind) == KINDS
 
 
 @pytest.mark.parametrize("verb", [("weigh", "-"), ("learn",)])

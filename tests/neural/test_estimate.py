@@ -3,9 +3,10 @@ import pytest
 import torch
 
 from neurallp import ConfigError
+from neurallp.config import configure
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.neural.estimate import Estimate, estimate, require_memory
-from neurallp.pipeline.learn import configure, prepare
+from neurallp.pipeline.learn import prepare
 
 
 @pytest.fixture(scope="module")

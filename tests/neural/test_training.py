@@ -11,11 +11,12 @@ import torch
 from samples import edges, finite_differences
 
 from neurallp import ConfigError, ModelError, learn
+from neurallp.config import TrainingConfig, configure
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.graph.knowledge_base import KnowledgeBase, Split, name_parts, separate_facts, split_triples
 from neurallp.io.models import neural as models
-from neurallp.neural.training import Epoch, Lesson, TrainingConfig
-from neurallp.pipeline.learn import configure, finish, prepare
+from neurallp.neural.training import Epoch, Lesson
+from neurallp.pipeline.learn import finish, prepare
 
 SMALL = {"embedding_size": 8, "hidden_size": 8, "learning_rate": 0.01}
 NO_TRIPLES = np.empty((0, 3), dtype=np.int64)
@@ -128,7 +129,7 @@ def test_validation_never_looks_at_test(family):
     assert history[0].valid_mrr == others[0].valid_mrr
 
 
-@pytest.mark.parametrize("objective", ["log-score", "share"])
+@pytest.mark.parametrize("objective", ["log-score", "normalized"])
 def test_weights_that_are_no_numbers_end_training_with_advice(family, objective):
     with pytest.raises(ConfigError, match=r"out of bounds in epoch 1\. Lower learning_rate 1e\+38"):
         train(family, learning_rate=1e38, objective=objective)
@@ -144,7 +145,7 @@ def test_weights_that_are_no_numbers_end_training_with_advice(family, objective)
         {"learning_rate": float("nan")},
         {"learning_rate": float("inf")},
         {"objective": "foo"},
-        {"masking": "foo"},
+        {"training_masking": "foo"},
         {"facts_apart": "foo"},
         {"seed": -1},
         {"seed": 2**63},
@@ -193,7 +194,7 @@ def as_set(triples):
 
 
 def test_hiding_the_fact_hides_both_its_edges_from_both_its_questions(family):
-    lesson = lesson_of(family, masking="fact")
+    lesson = lesson_of(family, training_masking="fact")
     facts = family.train[:5]
     hidden = hidden_from_each(lesson, lesson.batch(facts))
     for place, fact in enumerate(facts):
@@ -202,7 +203,7 @@ def test_hiding_the_fact_hides_both_its_edges_from_both_its_questions(family):
 
 
 def test_hiding_the_batch_hides_both_edges_of_all_its_facts_from_every_question(family):
-    lesson = lesson_of(family, masking="batch")
+    lesson = lesson_of(family, training_masking="batch")
     facts = lesson.asked[:5]
     whole = set().union(*(both_edges(fact, len(family.relations)) for fact in facts))
     assert hidden_from_each(lesson, lesson.batch(facts)) == [whole] * 10
@@ -210,7 +211,7 @@ def test_hiding_the_batch_hides_both_edges_of_all_its_facts_from_every_question(
 
 def test_hiding_train_walks_on_facts_alone_and_hides_nothing_more(family):
     split = separate_facts(family)
-    lesson = lesson_of(split, masking="train")
+    lesson = lesson_of(split, training_masking="train")
     assert walked_facts(lesson) == as_set(split.facts)
     assert as_set(lesson.asked) == as_set(split.train)
     assert hidden_from_each(lesson, lesson.batch(split.train[:5])) == [set()] * 10
@@ -218,12 +219,12 @@ def test_hiding_train_walks_on_facts_alone_and_hides_nothing_more(family):
 
 @pytest.mark.parametrize("masking", ["fact", "batch"])
 def test_otherwise_everything_known_is_walked_on(family, masking):
-    assert walked_facts(lesson_of(separate_facts(family), masking=masking)) == as_set(family.train)
+    assert walked_facts(lesson_of(separate_facts(family), training_masking=masking)) == as_set(family.train)
 
 
 @pytest.mark.parametrize("masking", ["fact", "batch", "train"])
 def test_a_fact_that_only_itself_would_prove_scores_exactly_0(lonely, masking):
-    training = prepare(lonely, *configure(**SMALL, masking=masking, batch_size=2))
+    training = prepare(lonely, *configure(**SMALL, training_masking=masking, batch_size=2))
     batch = training.lesson.batch(training.lesson.asked[:1])
     followed = training.model.follow(training.engine, batch.walks, np.arange(2), batch.questions.answers)
     assert followed.scores.tolist() == [0.0, 0.0]
@@ -233,7 +234,7 @@ def test_a_fact_that_only_itself_would_prove_scores_exactly_0(lonely, masking):
     ("inequalities", "masking"), [("relation", "train"), ("relation", "batch"), ("unlinked", "train")]
 )
 def test_where_there_is_no_facts_part_a_quarter_of_train_is_asked(family, inequalities, masking):
-    lesson = lesson_of(family, masking=masking, facts_apart=inequalities)
+    lesson = lesson_of(family, training_masking=masking, facts_apart=inequalities)
     num_relations = len(np.unique(family.train[:, 1]))
     assert abs(len(lesson.asked) - len(family.train) / 4) <= num_relations
     assert as_set(lesson.asked) <= as_set(family.train)
@@ -242,7 +243,7 @@ def test_where_there_is_no_facts_part_a_quarter_of_train_is_asked(family, inequa
 
 
 def test_every_relation_gives_up_a_quarter_of_its_facts_and_at_least_one(family):
-    asked = lesson_of(family, masking="train").asked
+    asked = lesson_of(family, training_masking="train").asked
     for relation in np.unique(family.train[:, 1]):
         have = np.count_nonzero(family.train[:, 1] == relation)
         assert np.count_nonzero(asked[:, 1] == relation) == max(1, have // 4)
@@ -252,7 +253,7 @@ def test_a_facts_part_that_is_given_stays_as_it_is(family):
     given = Split(
         family.entities, family.relations, family.train[:9], family.train[9:], family.valid, family.test
     )
-    lesson = lesson_of(given, masking="train")
+    lesson = lesson_of(given, training_masking="train")
     assert walked_facts(lesson) == as_set(family.train[:9])
     assert as_set(lesson.asked) == as_set(family.train[9:])
 
@@ -260,7 +261,7 @@ def test_a_facts_part_that_is_given_stays_as_it_is(family):
 # What is minimised
 
 
-@pytest.mark.parametrize("objective", ["log-score", "share"])
+@pytest.mark.parametrize("objective", ["log-score", "normalized"])
 def test_the_gradient_of_the_loss_is_what_it_should_be_for_every_weight(objective):
     ring = [(f"e{i}", "r", f"e{(i + 1) % 4}") for i in range(4)] + [("e0", "s", "e2"), ("e1", "s", "e3")]
     settings = {"embedding_size": 3, "hidden_size": 3, "objective": objective}
@@ -275,7 +276,9 @@ def test_the_gradient_of_the_loss_is_what_it_should_be_for_every_weight(objectiv
 
 def test_the_share_leaves_out_other_known_answers_and_the_source():
     triples = [("x", "r", "y"), ("x", "r", "z"), ("x", "s", "y"), ("x", "s", "z"), ("x", "s", "w")]
-    training = prepare(name_parts({"train": triples}), *configure(**SMALL, objective="share", num_steps=1))
+    training = prepare(
+        name_parts({"train": triples}), *configure(**SMALL, objective="normalized", num_steps=1)
+    )
     batch = training.lesson.batch(training.lesson.asked[:1])  # of its rivals z is known and x the source
     names = training.split.entities
     assert [names[int(s)] for s in batch.questions.sources] == ["x", "y"]
@@ -288,7 +291,7 @@ def test_an_answer_without_rivals_costs_nothing_and_teaches_nothing_however_sums
     triples = [("x", relation, f"y{i}") for relation in "rs" for i in range(12)]
     without = []
     for seed in range(12):
-        settings = SMALL | {"objective": "share", "num_steps": 1, "seed": seed}
+        settings = SMALL | {"objective": "normalized", "num_steps": 1, "seed": seed}
         training = prepare(name_parts({"train": triples}), *configure(**settings))
         loss, gradients = training.differentiate(training.lesson.batch(training.lesson.asked[:1]))
         assert 0 <= loss < 1e-4
@@ -339,7 +342,7 @@ def test_a_planted_rule_of_length_3_is_the_first_that_is_recovered(seed):
         num_steps=3,
         num_epochs=20,
         patience=20,
-        masking="batch",
+        training_masking="batch",
         seed=seed,
     )
     best = program.rules("target")[0]
@@ -460,7 +463,8 @@ def test_moments_of_other_weights_cannot_be_resumed(family):
 
 
 @pytest.mark.parametrize(
-    ("setting", "value"), [("num_steps", 3), ("seed", 1), ("masking", "batch"), ("learning_rate", 0.5)]
+    ("setting", "value"),
+    [("num_steps", 3), ("seed", 1), ("training_masking", "batch"), ("learning_rate", 0.5)],
 )
 def test_other_settings_cannot_be_resumed(family, tmp_path, setting, value):
     interrupt(family, tmp_path, num_epochs=2)

@@ -11,10 +11,11 @@ from neurallp import (
     learn,
     load_model,
 )
+from neurallp.config import configure
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.errors import DataWarning
 from neurallp.graph.knowledge_base import Split, name_parts, split_triples
-from neurallp.pipeline.learn import configure, prepare
+from neurallp.pipeline.learn import prepare
 
 SMALL = {"embedding_size": 16, "hidden_size": 16, "learning_rate": 0.01}
 
@@ -57,7 +58,7 @@ def test_a_program_tells_its_size(program):
     [
         ("default", {}),
         ("paper", {}),
-        ("default", {"num_controllers": 2, "objective": "share", "normalize": False}),
+        ("default", {"num_controllers": 2, "objective": "normalized", "normalize": False}),
     ],
 )
 def test_every_way_to_learn_gives_rules_that_can_be_asked(split, preset, settings):
@@ -79,7 +80,7 @@ def test_the_paper_s_preset_hides_the_batch_and_stops_at_no_sign_of_decline():
 
 
 def test_what_is_given_overrules_the_preset_and_none_is_not_given():
-    _, training = configure("paper", masking="train", patience=None)
+    _, training = configure("paper", training_masking="train", patience=None)
     assert (training.masking, training.patience) == ("train", 10)
 
 
@@ -107,10 +108,10 @@ def test_without_train_there_is_nothing_to_learn_from():
 
 
 @pytest.mark.parametrize("masking", ["fact", "batch", "train"])
-@pytest.mark.parametrize("objective", ["log-score", "share"])
+@pytest.mark.parametrize("objective", ["log-score", "normalized"])
 def test_a_single_fact_can_be_learned_from_though_there_is_nothing_to_find(masking, objective):
     kb = KnowledgeBase.from_triples([("a", "r", "b")])
-    program = learn(kb, weigh=False, **SMALL, num_epochs=2, masking=masking, objective=objective)
+    program = learn(kb, weigh=False, **SMALL, num_epochs=2, training_masking=masking, objective=objective)
     assert all(rule.confidence > 0 for rule in program.rules())
 
 

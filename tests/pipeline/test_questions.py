@@ -14,8 +14,9 @@ from neurallp import (
     load_question_model,
     load_questions,
 )
+from neurallp.config import configure_questions
 from neurallp.io.models.questions import write_question_checkpoint
-from neurallp.pipeline.questions import configure_questions, finish_questions, prepare_questions
+from neurallp.pipeline.questions import finish_questions, prepare_questions
 
 FEW = {"num_epochs": 1, "embedding_size": 16, "hidden_size": 16}
 

@@ -1,11 +1,12 @@
 import numpy as np
 import torch
 
+from neurallp.config import QuestionConfig
 from neurallp.engines.reference import ReferenceEngine
 from neurallp.graph.operators import Operators
 from neurallp.graph.vocabulary import Relations
 from neurallp.qa.examples import Reader, read_phrase
-from neurallp.qa.model import Phrase, QuestionConfig, QuestionModel
+from neurallp.qa.model import Phrase, QuestionModel
 from neurallp.qa.tokens import WordVocabulary
 
 WORDS = WordVocabulary.of([["who", "directed", "films", "by", "the", "director", "of"]])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from neurallp import KnowledgeBase, load_model
+from neurallp.config import WeightingConfig, configure
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.errors import DataError
 from neurallp.graph.knowledge_base import split_triples
@@ -11,7 +12,7 @@ from neurallp.graph.questions import KnownAnswers, ask_both_ways
 from neurallp.graph.scores import Scores
 from neurallp.io.models.calibration import read_calibration, write_calibration
 from neurallp.io.models.neural import write_checkpoint
-from neurallp.pipeline.learn import configure, prepare, weigh_rules
+from neurallp.pipeline.learn import prepare, weigh_rules
 from neurallp.plots import draw_reliability
 from neurallp.reasoning.calibration import (
     Isotonic,
@@ -24,7 +25,6 @@ from neurallp.reasoning.calibration import (
     judge,
     shares,
 )
-from neurallp.weighting.fitting import WeightingConfig
 
 pytest.importorskip("sklearn")
 

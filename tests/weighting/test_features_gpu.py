@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from samples import knowledge_bases
 
 from neurallp import ConfigError
+from neurallp.config import WeightingConfig
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.graph.knowledge_base import split_triples
 from neurallp.graph.operators import Operators
 from neurallp.pipeline.learn import weigh_rules
 from neurallp.weighting.features import build_trie
 from neurallp.weighting.features_gpu import MAX_SEGMENT, GpuFeatureWalker, Layout, Segments
-from neurallp.weighting.fitting import Weighting, WeightingConfig
+from neurallp.weighting.fitting import Weighting
 from neurallp.weighting.fitting_gpu import GpuWeighting, GpuWorker
 
 few = settings(max_examples=60, deadline=None)

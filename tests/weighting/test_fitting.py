@@ -16,13 +16,14 @@ from neurallp import (
     RuleProgram,
     load_model,
 )
+from neurallp.config import WeightingConfig
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.graph.knowledge_base import name_parts, split_triples
 from neurallp.graph.vocabulary import Relations
 from neurallp.io.models.weighted import read_weighted, write_weighted
 from neurallp.pipeline.learn import rules_as_candidates, weigh_rules
 from neurallp.pipeline.program import WeightedProgram
-from neurallp.weighting.fitting import FitResult, Weighting, WeightingConfig, choose_best
+from neurallp.weighting.fitting import FitResult, Weighting, choose_best
 from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules, log_frequencies
 
 ALL = 10**6

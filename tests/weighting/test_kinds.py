@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from samples import edges, knowledge_bases
 
 from neurallp import ConfigError, KnowledgeBase, Reasoner, Rule, RuleProgram, load_model
+from neurallp.config import WeightingConfig
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.graph.knowledge_base import name_parts
 from neurallp.graph.operators import Operators
@@ -21,7 +22,6 @@ from neurallp.pipeline.program import WeightedProgram
 from neurallp.rules.simplify import simplify
 from neurallp.rules.support import measure
 from neurallp.weighting.features import Clue, csr_segments
-from neurallp.weighting.fitting import WeightingConfig
 from neurallp.weighting.mining import find_unary
 from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
 

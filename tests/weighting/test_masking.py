@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
+from neurallp.config import WeightingConfig
 from neurallp.graph.knowledge_base import name_parts
 from neurallp.graph.questions import KnownAnswers, Questions
-from neurallp.weighting.fitting import Weighting, WeightingConfig
+from neurallp.weighting.fitting import Weighting
 from neurallp.weighting.masking import EdgeMasking
 
 LINKED, UNLINKED = ("a", "s", "b"), ("a", "r", "c")

@@ -11,8 +11,9 @@ from .options import Data, Json, Model, load_split
 from .output import console, print_json, reliability_table, watched
 
 if TYPE_CHECKING:
+    from ..config import Part
     from ..graph.knowledge_base import Split
-    from ..pipeline.program import Answering, Part
+    from ..pipeline.program import Answering
     from ..reasoning.calibration import Sample
 
 

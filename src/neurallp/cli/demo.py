@@ -62,7 +62,8 @@ def _show_family(people: int, seed: int, as_json: bool) -> None:
 
 
 def _learn(split: "Split", seed: int, quiet: bool) -> "Program":
-    from ..pipeline.learn import configure, finish, prepare
+    from ..config import configure
+    from ..pipeline.learn import finish, prepare
     from .learn import watch
 
     # Longer steps than usual, and fewer: a visitor should not have to wait.

@@ -11,8 +11,9 @@ from .options import Data, Engine, EngineName, Json, Model, PartName, Source, lo
 from .output import console, log, measures_table, print_json, relations_table, rules_table, watched
 
 if TYPE_CHECKING:
+    from ..config import Part
     from ..graph.knowledge_base import Split
-    from ..pipeline.program import Answering, Part
+    from ..pipeline.program import Answering
 
 
 def rules(

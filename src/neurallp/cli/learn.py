@@ -13,9 +13,9 @@ from .output import console, log, measures_table, print_json, say
 from .weigh import Kinds, parse_kinds, weigh_watched
 
 if TYPE_CHECKING:
+    from ..config import ModelConfig, TrainingConfig
     from ..graph.knowledge_base import Split
-    from ..neural.model import ModelConfig
-    from ..neural.training import Training, TrainingConfig
+    from ..neural.training import Training
     from ..pipeline.program import Program
 
 
@@ -24,7 +24,7 @@ def learn(
     out: Annotated[Path, typer.Option(help="Where the model goes.")] = Path("model"),
     preset: Annotated[Preset, typer.Option(help="`paper` learns as published.")] = Preset.default,
     steps: Annotated[int | None, typer.Option(show_default="2", help="Longest rule body (T).")] = None,
-    ranks: Annotated[
+    controllers: Annotated[
         int | None, typer.Option(show_default="1", help="Parallel controllers whose scores add.")
     ] = None,
     epochs: Annotated[
@@ -40,8 +40,8 @@ def learn(
     objective: Annotated[
         str | None,
         typer.Option(
-            metavar="<log-score|share>",
-            show_default="share",
+            metavar="<log-score|normalized>",
+            show_default="normalized",
             help="What is made large: the answer's log score (the paper's), or its share of all scores.",
         ),
     ] = None,
@@ -113,13 +113,13 @@ def learn(
     """Learn rules from DATA and keep them in a model folder."""
     given = {
         "num_steps": steps,
-        "num_controllers": ranks,
+        "num_controllers": controllers,
         "num_epochs": epochs,
         "batch_size": batch_size,
         "learning_rate": learning_rate,
         "patience": patience,
         "objective": objective,
-        "masking": masking,
+        "training_masking": masking,
         "facts_apart": facts,
         "operators_per_query": operators_per_query,
         "normalize": normalize,
@@ -145,8 +145,8 @@ def _configure(
     preset: str, given: dict[str, Any], resumed: Path | None
 ) -> "tuple[ModelConfig, TrainingConfig]":
     """Return both configurations; a resumed run keeps its settings but for those given."""
+    from ..config import configure
     from ..io.models.folders import read_settings
-    from ..pipeline.learn import configure
 
     kept = {} if resumed is None else read_settings(resumed)
     return configure(preset, **kept | {name: value for name, value in given.items() if value is not None})

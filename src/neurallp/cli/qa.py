@@ -12,11 +12,11 @@ from .options import Device, Engine, EngineName, Json, Preset, Resume, choose_de
 from .output import console, log, print_json, question_measures_table, say, show_error
 
 if TYPE_CHECKING:
+    from ..config import QuestionConfig, QuestionTrainingConfig
     from ..graph.knowledge_base import KnowledgeBase
     from ..pipeline.questions import QuestionProgram
     from ..qa.answering import WordAnswers
-    from ..qa.model import QuestionConfig
-    from ..qa.training import QuestionEpoch, QuestionTraining, QuestionTrainingConfig
+    from ..qa.training import QuestionEpoch, QuestionTraining
 
 qa = typer.Typer(
     help="Questions in plain words: learn, evaluate, ask.",
@@ -101,8 +101,8 @@ def _configure(
     preset: str, given: dict[str, Any], resumed: Path | None
 ) -> "tuple[QuestionConfig, QuestionTrainingConfig]":
     """Return both configurations; a resumed run keeps its settings but for those given."""
+    from ..config import configure_questions
     from ..io.models.folders import read_settings
-    from ..pipeline.questions import configure_questions
 
     kept = {} if resumed is None else read_settings(resumed)
     chosen = {name: value for name, value in given.items() if value is not None}

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 def show_questions(seed: int, as_json: bool) -> None:
     """Learn from questions with answers, then answer some that were not among them."""
+    from ..config import configure_questions
     from ..datasets.movies import movie_questions, movies_knowledge_base
-    from ..pipeline.questions import configure_questions, finish_questions, prepare_questions
+    from ..pipeline.questions import finish_questions, prepare_questions
 
     kb = movies_knowledge_base(seed=seed)
     train, test = movie_questions(kb, 2000, seed), movie_questions(kb, 400, seed + 1)

@@ -13,10 +13,11 @@ from .options import Data, Device, Json, choose_device, load_split
 from .output import console, measures_table, print_json, watched
 
 if TYPE_CHECKING:
+    from ..config import WeightingConfig
     from ..graph.knowledge_base import Split
     from ..pipeline.program import AnyProgram, WeightedProgram
     from ..rules.rule import Rule
-    from ..weighting.fitting import Candidates, WeightingConfig
+    from ..weighting.fitting import Candidates
     from ..weighting.weighted_rules import WeightedRules
 
 
@@ -86,10 +87,10 @@ def weigh(
     unless --kinds says which; where there are none, the most confident that it learned. - is for none but
     those that --mine finds.
     """
+    from ..config import WeightingConfig
     from ..io.models.neural import require_no_model
     from ..pipeline.learn import rules_as_candidates
     from ..pipeline.program import load_program
-    from ..weighting.fitting import WeightingConfig
 
     require_no_model(out)
     if or_length and not mine:
@@ -106,7 +107,7 @@ def weigh(
     )
     split = load_split(data, seed)
     given = rules_as_candidates(_wanted(program, config), split.relations)
-    if "chain" in config.kinds and not (given or mine or config.wants_clues):
+    if "chain" in config.kinds and not (given or mine or config.has_non_chain_kinds):
         raise ConfigError(f"{rules} has no rule for the relations of {data}. Find some with --mine.")
     made = weigh_watched(split, config, given, choose_device(device), as_json)
     metrics = judge_watched(made, split, held_out(split), "auto", as_json)

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from ..config import MemoryKeys
 from .attention import Attention
 from .lstm import LSTM, Tape, steps_back, take_steps
 
-MemoryKeys = Literal["present", "previous"]
 Attended = tuple[Tensor, Tensor, Tape]  # attention (step, query, operator) and (query, step, slot)
 Back = Callable[[Tensor, Tensor], tuple[Tensor, ...]]  # from gradients to both attentions
 

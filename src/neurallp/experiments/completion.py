@@ -26,7 +26,7 @@ FITTED = {**EMBEDDINGS, "Node+LinkFeat": "node_link"}
 TITLES = {"wn18": "WN18", "fb15k": "FB15K", "fb15k-237": "FB15K-237", "wn18rr": "WN18RR"}
 
 #: Facts are set apart as the paper does for FB15KSelected: what is asked is not directly linked in facts.
-UNLINKED = {"facts_apart": "unlinked", "masking": "train"}
+UNLINKED = {"facts_apart": "unlinked", "training_masking": "train"}
 #: Larger steps and more of them than published; as good as batches of 512 at .001, and no better (MRR .231).
 LONGER = {"batch_size": 128, "learning_rate": 0.003, "num_epochs": 30, "patience": 4}
 

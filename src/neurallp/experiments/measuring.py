@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..config import WeightingConfig, configure
 from ..datasets.registry import find_data
 from ..engines import make_engine
 from ..errors import ConfigError, DataError, DataWarning
@@ -20,10 +21,9 @@ from ..graph.questions import KnownAnswers, Questions, ask_both_ways
 from ..io.triples import load
 from ..neural.model import ModelScorer
 from ..neural.training import Epoch
-from ..pipeline.learn import configure, finish, prepare, weigh_rules
+from ..pipeline.learn import finish, prepare, weigh_rules
 from ..pipeline.program import Program
 from ..reasoning.reasoner import Reasoner
-from ..weighting.fitting import WeightingConfig
 from ..weighting.weighted_rules import WeightedRules
 from .cells import Outcome, Plan, Results
 

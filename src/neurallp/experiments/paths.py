@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..config import configure
 from ..controller.attention import Attention
 from ..engines import make_engine
 from ..evaluation import Evaluation, Scorer, per_relation, rank_questions
@@ -21,9 +22,14 @@ from ..graph.operators import Operators
 from ..graph.questions import KnownAnswers, ask_both_ways
 from ..graph.scores import Scores
 from ..neural.model import ModelScorer, NeuralLP
-from ..pipeline.learn import configure, finish, prepare
+from ..pipeline.learn import finish, prepare
 
-SETTINGS: dict[str, Any] = {"num_epochs": 20, "patience": 20, "learning_rate": 0.005, "masking": "train"}
+SETTINGS: dict[str, Any] = {
+    "num_epochs": 20,
+    "patience": 20,
+    "learning_rate": 0.005,
+    "training_masking": "train",
+}
 
 #: A batch holds this many questions of each query, so that few queries learn in as many steps as many.
 QUESTIONS_PER_QUERY = 6

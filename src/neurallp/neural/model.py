@@ -2,43 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import get_args
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ..config import ModelConfig
 from ..controller.attention import Attention
-from ..controller.controller import MemoryKeys, RelationController
+from ..controller.controller import RelationController
 from ..engines.base import Engine, Followed, Walks
-from ..errors import require_choice, require_positive
 from ..graph.arrays import Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.scores import Scores
 from ..graph.vocabulary import Relations
-
-
-@dataclass(frozen=True)
-class ModelConfig:
-    """What the model is made of; the fields are the command's flags and the keys of config.json."""
-
-    num_steps: int = 2  # T, the longest rule body
-    num_controllers: int = 1
-    embedding_size: int = 128
-    hidden_size: int = 128
-    normalize: bool = True
-    # Departs from eq. 11: attends to h_1 … h_t as the authors' program does; better on validation.
-    memory_keys: MemoryKeys = "present"
-    exclude_source: bool = True
-    operators_per_query: int | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("num_steps", "num_controllers", "embedding_size", "hidden_size"):
-            require_positive(name, getattr(self, name))
-        if self.operators_per_query is not None:
-            require_positive("operators_per_query", self.operators_per_query)
-        require_choice("memory_keys", self.memory_keys, get_args(MemoryKeys))
 
 
 class NeuralLP(nn.Module):

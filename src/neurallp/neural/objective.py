@@ -1,11 +1,7 @@
 """What training minimises: the paper's log score, and rivals; each with its gradients written out."""
 
-from typing import Literal
-
 import torch
 from torch import Tensor
-
-Objective = Literal["log-score", "share"]
 
 # Clamp before log: an unreachable answer scores exactly 0 and must neither blow up nor teach.
 SMALLEST_SCORE = 1e-20

@@ -4,52 +4,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Literal, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ..config import TrainingConfig, TrainingMasking
 from ..engines import make_engine
 from ..engines.base import Walks
-from ..errors import ConfigError, require_choice, require_positive
+from ..errors import ConfigError
 from ..evaluation import Evaluation, evaluate
 from ..graph.arrays import Ids
 from ..graph.knowledge_base import Split, separate_facts
 from ..graph.operators import Operators
 from ..graph.questions import KnownAnswers, Questions, ask_both_ways
 from .model import ModelScorer, NeuralLP
-from .objective import Objective, log_score, share
+from .objective import log_score, share
 from .optimizer import Optimizer, copy_of, flatten
-
-Masking = Literal["fact", "batch", "train"]
-FactsApart = Literal["relation", "unlinked"]
-
-
-@dataclass(frozen=True)
-class TrainingConfig:
-    """How a model is trained; the fields are the command's flags and the keys of config.json."""
-
-    num_epochs: int = 20
-    batch_size: int = 128  # questions: each fact is asked both ways
-    learning_rate: float = 0.001
-    patience: int = 4  # epochs without a better validation MRR before training stops
-    # Departs from eq. 4: wrong answers count too. UMLS validation MRR .64 -> .68, test .87 -> .93.
-    objective: Objective = "share"
-    # Departs from the fixed 3:1 split: every fact is asked, hidden from its own question only.
-    masking: Masking = "fact"
-    facts_apart: FactsApart = "relation"  # how train gives up facts where hiding needs them apart
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("num_epochs", "batch_size", "patience"):
-            require_positive(name, getattr(self, name))
-        for name, choices in (("objective", Objective), ("masking", Masking), ("facts_apart", FactsApart)):
-            require_choice(name, getattr(self, name), get_args(choices))
-        if not 0 < self.learning_rate < float("inf"):
-            raise ConfigError(f"learning_rate must be above 0 and finite, got {self.learning_rate}.")
-        if not 0 <= self.seed < 2**63:
-            raise ConfigError(f"seed must be at least 0 and below 2^63, got {self.seed}.")
 
 
 @dataclass(frozen=True)
@@ -137,7 +108,7 @@ class Training:
 
         Nothing is told to autograd, which makes every operation of torch a sixth quicker.
         """
-        if self.config.objective == "share":
+        if self.config.objective == "normalized":
             return self._share(batch)
         rows, answers = np.arange(len(batch.walks)), batch.questions.answers
         followed = self.model.follow(self.engine, batch.walks, rows, answers)
@@ -190,22 +161,22 @@ class Lesson:
     operators: Operators
     asked: Ids
     known: KnownAnswers
-    masking: Masking
+    masking: TrainingMasking
     facts_at_once: int
 
     @classmethod
     def of(cls, split: Split, config: TrainingConfig) -> "Lesson":
         """Return the lesson that `config` asks for; facts are set apart 3:1 where that is needed."""
-        if config.masking != "fact":
+        if config.training_masking != "fact":
             split = separate_facts(split, config.seed, unlinked=config.facts_apart == "unlinked")
-        walked = split.facts if config.masking == "train" else split.known.facts
-        asked = split.known.facts if config.masking == "fact" else split.train
+        walked = split.facts if config.training_masking == "train" else split.known.facts
+        asked = split.known.facts if config.training_masking == "fact" else split.train
         num_relations = len(split.relations)
         return cls(
             Operators.of_facts(walked, len(split.entities), num_relations),
             asked,
             KnownAnswers(split.known.facts, num_relations),
-            config.masking,
+            config.training_masking,
             max(1, config.batch_size // 2),
         )
 

@@ -3,59 +3,24 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
-from dataclasses import fields
 from itertools import chain, islice
 from typing import Any
 
 import torch
 
-from ..errors import ConfigError, DataError
+from ..config import ModelConfig, TrainingConfig, WeightingConfig, configure
+from ..errors import DataError
 from ..graph.arrays import Body
 from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
 from ..graph.vocabulary import INVERSE_MARK, Relations
-from ..neural.model import ModelConfig, NeuralLP
+from ..neural.model import NeuralLP
 from ..neural.rules import extract_rules
-from ..neural.training import Epoch, Training, TrainingConfig, require_device
+from ..neural.training import Epoch, Training, require_device
 from ..rules.rule import Rule
 from ..weighting.features import Clue
-from ..weighting.fitting import Candidates, Weighting, WeightingConfig
+from ..weighting.fitting import Candidates, Weighting
 from ..weighting.weighted_rules import as_candidate
 from .program import AnyProgram, Program, RuleProgram, WeightedProgram
-
-PRESETS: dict[str, dict[str, Any]] = {
-    "default": {},
-    # As published, and as the authors' program does where the text is silent.
-    "paper": {
-        "num_controllers": 1,
-        "exclude_source": False,
-        "objective": "log-score",
-        "masking": "batch",
-        "num_epochs": 10,
-        "patience": 10,
-        "batch_size": 64,
-        "learning_rate": 0.001,
-    },
-}
-
-
-def configure(preset: str = "default", **settings: Any) -> tuple[ModelConfig, TrainingConfig]:
-    """Return both configurations: the preset's settings, overruled by those given (None means not given).
-
-    >>> model, training = configure("paper", num_steps=3)
-    >>> model.num_steps, training.hiding
-    (3, 'batch')
-    """
-    if preset not in PRESETS:
-        raise ConfigError(f"Unknown preset {preset!r}. There are: {', '.join(PRESETS)}.")
-    chosen = PRESETS[preset] | {name: value for name, value in settings.items() if value is not None}
-    known = {config: {field.name for field in fields(config)} for config in (ModelConfig, TrainingConfig)}
-    unknown = chosen.keys() - set().union(*known.values())
-    if unknown:
-        raise ConfigError(f"Unknown setting {sorted(unknown)[0]!r}. See ModelConfig and TrainingConfig.")
-    return (
-        ModelConfig(**{name: value for name, value in chosen.items() if name in known[ModelConfig]}),
-        TrainingConfig(**{name: value for name, value in chosen.items() if name in known[TrainingConfig]}),
-    )
 
 
 def prepare(
@@ -174,7 +139,7 @@ def weigh_rules(
     Clues are weighted on the CPU, whatever the device.
     """
     require_device(device)
-    if device == "cpu" or config.wants_clues:
+    if device == "cpu" or config.has_non_chain_kinds:
         weighting = Weighting(split, config, given)
     else:
         from ..weighting.fitting_gpu import GpuWeighting

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
+from ..config import Part, TrainingConfig, WeightingConfig
 from ..engines import make_engine
 from ..errors import ConfigError, DataError, require_choice, require_positive
 from ..evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
@@ -17,18 +18,15 @@ from ..io.models.calibration import read_calibration, recalibrated
 from ..io.rules import guess_format, import_rules
 from ..neural.model import ModelScorer, NeuralLP
 from ..neural.rules import best_rules
-from ..neural.training import Epoch, TrainingConfig
+from ..neural.training import Epoch
 from ..reasoning.answers import Answer, Predictions, Proof, WhyNot
 from ..reasoning.calibration import Calibration, Sample, draw_sample, fit_calibration
 from ..reasoning.reasoner import Basis, Reasoner, has_logarithmic_scores, require_relations
 from ..rules.rule import Rule, RuleFilter, RuleSet
-from ..weighting.fitting import WeightingConfig
 from ..weighting.weighted_rules import WeightedRules, select_rules
 
 #: Rules are shown down to this share of their query's best.
 MIN_SHARE = 0.01
-
-Part = Literal["valid", "test"]  # train is walked on: ranking it would find each fact by itself
 
 
 class Answering:

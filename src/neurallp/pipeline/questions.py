@@ -2,13 +2,14 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import torch
 
+from ..config import QuestionConfig, QuestionTrainingConfig, configure_questions
 from ..engines import make_engine
 from ..errors import ConfigError, DataError, DataWarning
 from ..graph.knowledge_base import KnowledgeBase
@@ -19,17 +20,14 @@ from ..neural.training import require_device
 from ..qa.answering import QuestionReasoner, WordAnswers
 from ..qa.evaluation import QuestionMeasures, Verdicts, judge
 from ..qa.examples import Lessons, Reader, WordQuestion, make_lessons
-from ..qa.model import QuestionConfig, QuestionModel
+from ..qa.model import QuestionModel
 from ..qa.tokens import WordVocabulary, tokenise
-from ..qa.training import QuestionEpoch, QuestionTraining, QuestionTrainingConfig
+from ..qa.training import QuestionEpoch, QuestionTraining
 
-PRESETS: dict[str, dict[str, Any]] = {
-    "default": {},
-    # Section 4.4 of the paper; object identity is ours and stays, since it is no part of the encoder.
-    "paper": {"encoder": "mean", "num_steps": 2},
-}
+#: The share of the questions that is held out to choose the epoch and the threshold.
+VALID_SHARE = 0.1
 
-#: Questions kept back for validation, at most: more would only cost time.
+#: Questions held out for validation, at most: more would only cost time.
 MAX_VALID = 1000
 
 
@@ -124,27 +122,6 @@ def load_question_model(folder: AnyPath) -> QuestionProgram:
     return QuestionProgram(model, training, threshold, history=history)
 
 
-def configure_questions(
-    preset: str = "default", **settings: Any
-) -> tuple[QuestionConfig, QuestionTrainingConfig]:
-    """Return both configurations: the preset's settings, overruled by those given (None means not given).
-
-    >>> configure_questions("paper")[0].encoder
-    'mean'
-    """
-    if preset not in PRESETS:
-        raise ConfigError(f"Unknown preset {preset!r}. There are: {', '.join(PRESETS)}.")
-    chosen = PRESETS[preset] | {name: value for name, value in settings.items() if value is not None}
-    kinds = (QuestionConfig, QuestionTrainingConfig)
-    known = [{field.name for field in fields(kind)} for kind in kinds]
-    if unknown := chosen.keys() - set().union(*known):
-        raise ConfigError(
-            f"Unknown setting {sorted(unknown)[0]!r}. See QuestionConfig and QuestionTrainingConfig."
-        )
-    model, training = ({name: chosen[name] for name in names & chosen.keys()} for names in known)
-    return QuestionConfig(**model), QuestionTrainingConfig(**training)
-
-
 def prepare_questions(
     kb: KnowledgeBase,
     questions: Sequence[WordQuestion],
@@ -171,7 +148,7 @@ def prepare_questions(
 
 
 def _split(lessons: Lessons, config: QuestionTrainingConfig) -> tuple[Lessons, Lessons]:
-    num_valid = min(MAX_VALID, round(config.valid_share * len(lessons)))
+    num_valid = min(MAX_VALID, round(VALID_SHARE * len(lessons)))
     if not 0 < num_valid < len(lessons):
         raise DataError(
             f"{len(lessons)} questions that can be learned from are too few to keep some back. Give more."

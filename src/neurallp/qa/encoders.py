@@ -1,14 +1,12 @@
 """Question encoders: the words of a question as the one vector that the controller reads."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from ..config import EncoderName
 from .tokens import ENTITY, NUM_SPECIAL, PADDING, UNKNOWN, WordVocabulary
-
-EncoderName = Literal["mean", "order"]
 
 
 class MeanEncoder(nn.Module):

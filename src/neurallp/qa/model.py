@@ -2,41 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..config import QuestionConfig
 from ..controller.attention import Attention
-from ..controller.controller import Controller, MemoryKeys
+from ..controller.controller import Controller
 from ..engines.base import Engine, Walks
-from ..errors import require_choice, require_positive
 from ..graph.arrays import Ids
 from ..graph.scores import Scores
 from ..graph.vocabulary import Relations
-from .encoders import EncoderName, make_encoder, pad
+from .encoders import make_encoder, pad
 from .tokens import WordVocabulary
-
-
-@dataclass(frozen=True)
-class QuestionConfig:
-    """What a question model is made of; the fields are the command's flags and the keys of config.json."""
-
-    encoder: EncoderName = "order"
-    num_steps: int = 3  # T, the longest chain; a question may ask for a shorter one
-    embedding_size: int = 128
-    hidden_size: int = 128
-    normalize: bool = True
-    memory_keys: MemoryKeys = "previous"
-    # Departs from the paper: another film by the director of X is not X, nor does it lead through X.
-    may_return: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("num_steps", "embedding_size", "hidden_size"):
-            require_positive(name, getattr(self, name))
-        require_choice("encoder", self.encoder, get_args(EncoderName))
-        require_choice("memory_keys", self.memory_keys, get_args(MemoryKeys))
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..config import QuestionTrainingConfig
 from ..engines.base import Engine
-from ..errors import ConfigError, require_positive
+from ..errors import ConfigError
 from ..neural.objective import SMALLEST_SCORE
 from ..neural.optimizer import Optimizer, copy_of, flatten
 from ..neural.training import one_torch_thread
@@ -20,26 +21,6 @@ from .model import QuestionModel
 
 #: A longer gradient is shortened to this.
 LONGEST = 5.0
-
-
-@dataclass(frozen=True)
-class QuestionTrainingConfig:
-    """How a question model is trained; the fields are the command's flags and the keys of config.json."""
-
-    num_epochs: int = 30
-    batch_size: int = 64
-    learning_rate: float = 0.002
-    patience: int = 3  # epochs without better validation before training stops
-    valid_share: float = 0.1  # of the questions are kept back to choose the epoch and the threshold by
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("num_epochs", "batch_size", "patience"):
-            require_positive(name, getattr(self, name))
-        if not 0 < self.learning_rate < float("inf"):
-            raise ConfigError(f"learning_rate must be above 0 and finite, got {self.learning_rate}.")
-        if not 0 < self.valid_share < 1:
-            raise ConfigError(f"valid_share must lie between 0 and 1, got {self.valid_share}.")
 
 
 @dataclass(frozen=True)

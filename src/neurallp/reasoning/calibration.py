@@ -7,7 +7,7 @@ candidates of its question score together, candidates being the entities not kno
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,8 +15,6 @@ from ..errors import DataError, import_extra, require_choice
 from ..evaluation import QUESTIONS_AT_ONCE, Scorer, best_places
 from ..graph.arrays import Flags, Floats, Ids
 from ..graph.questions import KnownAnswers, Questions
-
-Method = Literal["isotonic", "platt"]
 
 #: Answers of a question that are looked at: as many as are shown when it is asked.
 NUM_SHOWN = 10

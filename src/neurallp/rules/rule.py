@@ -2,14 +2,9 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from ..graph.vocabulary import INVERSE_MARK
-
-#: A chain leads from the source to the answer; a prior says that who is often an answer is one again. A unary
-#: rule gives one answer to all sources that have an operator. An anchored one has a chain that leads through
-#: what others share with the source, a mirrored one through what they share with the answer.
-Kind = Literal["chain", "prior", "unary", "anchored", "mirrored"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +26,7 @@ class Rule:
         tuple[int, int], ...
     ] = ()  # further places along the path that differ; (0, 1): X != A
     weight: float | None = None  # what it adds to a score at most, where rules are weighted
-    kind: Kind = "chain"
+    kind: str = "chain"
     answer: str | None = None  # the only one that a unary rule gives
 
     @property

@@ -47,7 +47,7 @@ class Clue(NamedTuple):
     where b(Y, D), as far as others that have this D are answers of X.
     """
 
-    kind: ClueKind
+    kind: str
     operator: int
     answer: str = ""  # of a unary rule
 

@@ -16,67 +16,21 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..errors import ConfigError, DataError, require_choice, require_positive
+from ..config import WeightingConfig
+from ..errors import DataError
 from ..graph.arrays import Body, Flags, Floats, Ids
 from ..graph.knowledge_base import Split
 from ..graph.operators import Operators
 from ..graph.parallel import num_cores
 from ..graph.questions import KnownAnswers, Questions, ask_both_ways
-from ..rules.rule import Kind
 from .features import Clue, ClueKind, FeatureWalker, build_trie, csr_segments, list_clues
 from .fitting_kernels import Buffer, Lessons, Parameters, batch_gradient, count_right, rank_settings
-from .masking import EdgeMasking, Filters, Masking
+from .masking import EdgeMasking, Filters
 from .mining import Miner, find_unary
 from .weighted_rules import WeightedQuery, WeightedRules, log_frequencies
 
 #: Validation questions of a query from which on it chooses its own penalty.
 ENOUGH_TO_CHOOSE = 20
-
-
-@dataclass(frozen=True)
-class WeightingConfig:
-    """How candidates are found and weighted; counts are for one query."""
-
-    max_length: int = 3  # of bodies found between pairs
-    other_lengths: tuple[int, ...] = ()  # tried instead; each query keeps what validates best
-    num_candidates: int = 500  # found between pairs; 0 for none
-    num_learned: int = 50  # taken from a model
-    max_rules: int | None = None  # kept of the candidates: those that matter most, weighted anew
-    num_pairs: int = 200  # looked at for bodies
-    mining_seconds: float = 300.0  # of looking for bodies, for all queries and threads together
-    max_questions: int = 4000  # learned from
-    masking: Masking = "auto"  # what a question may not see
-    kinds: tuple[Kind, ...] = ("chain", "prior")
-    num_unary: int = 200
-    num_anchored: int = 20  # and as many mirrored ones
-    penalties: tuple[float, ...] = (2e-4, 3e-3, 5e-2)  # on squared weights; chosen on validation
-    batch_size: int = 32
-    learning_rate: float = 0.06
-    min_steps: int = 150
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("max_length", "num_pairs", "max_questions", "batch_size"):
-            require_positive(name, getattr(self, name))
-        for length in self.other_lengths:
-            require_positive("other_lengths", length)
-        if self.max_rules is not None:
-            require_positive("max_rules", self.max_rules)
-        require_choice("masking", self.masking, get_args(Masking))
-        for kind in self.kinds:
-            require_choice("kinds", kind, get_args(Kind))
-        if not (self.penalties and self.kinds):
-            raise ConfigError("Weighting needs at least one penalty, and one kind of rules.")
-
-    @property
-    def lengths(self) -> tuple[int, ...]:
-        """How long bodies may be, in every way that is tried."""
-        return tuple(dict.fromkeys((self.max_length, *self.other_lengths)))
-
-    @property
-    def wants_clues(self) -> bool:
-        """Whether there are to be rules that are neither chains nor a prior."""
-        return not {*self.kinds} <= {"chain", "prior"}
 
 
 #: What is given to be weighted for each query: bodies of chains, and clues.
@@ -118,7 +72,7 @@ class Weighting:
         """Return the chains that are given for a query."""
         return [each for each in self.given.get(query, ()) if not isinstance(each, Clue)]
 
-    def given_clues(self, query: int, kind: Kind) -> list[Clue]:
+    def given_clues(self, query: int, kind: str) -> list[Clue]:
         """Return the clues of one kind that are given for a query."""
         return [each for each in self.given.get(query, ()) if isinstance(each, Clue) and each.kind == kind]
 

@@ -27,7 +27,7 @@ class GpuWeighting(Weighting):
 
     def __init__(self, *given: Any, device: str = "cuda", **named: Any) -> None:
         super().__init__(*given, **named)
-        if self.config.wants_clues:
+        if self.config.has_non_chain_kinds:
             raise ConfigError(
                 "On a device only chains and a prior are weighted. Weigh other kinds on the CPU."
             )

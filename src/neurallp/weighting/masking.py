@@ -6,15 +6,14 @@ hidden too, or the rules that learning likes best never fire when it counts. Whe
 seek their answers only among entities that are not linked to the source.
 """
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..config import Masking
 from ..graph.arrays import Flags, Ids
 from ..graph.knowledge_base import Split
 from ..graph.questions import KnownAnswers, Questions
-
-Masking = Literal["auto", "fact", "pair", "both"]
 
 #: The share of linked pairs from which on those without a link are too few to learn from.
 NEARLY_ALL = 0.9

@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import get_args
 
 import numpy as np
 
+from ..config import KINDS
 from ..graph.arrays import Body, Flags, Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.vocabulary import Relations
-from ..rules.rule import Kind, Rule, RuleFilter, RuleSet
+from ..rules.rule import Rule, RuleFilter, RuleSet
 from ..rules.support import measure
 from .features import Clue
 
@@ -57,7 +57,7 @@ class WeightedRules:
         counts = Counter[str](clue.kind for each in every for clue in each.clues)
         counts["chain"] = sum(len(each.bodies) for each in every)
         counts["prior"] = sum(bool(each.prior) for each in every)
-        return {kind: counts[kind] for kind in get_args(Kind) if counts[kind]}
+        return {kind: counts[kind] for kind in KINDS if counts[kind]}
 
     def excludes_source(self, query: int) -> bool:
         """Return whether the source is no candidate answer, as no fact of the relation is reflexive."""

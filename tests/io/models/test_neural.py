@@ -11,13 +11,13 @@ import torch
 from safetensors.torch import load as parse_tensors
 
 from neurallp import DataError, KnowledgeBase, ModelError, learn, load_model
+from neurallp.config import WeightingConfig, configure
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.graph.knowledge_base import split_triples
 from neurallp.io.models import neural as models
 from neurallp.io.rules.table import read_rules
-from neurallp.pipeline.learn import configure, prepare
+from neurallp.pipeline.learn import prepare
 from neurallp.rules.rule import RuleSet
-from neurallp.weighting.fitting import WeightingConfig
 
 SMALL = {"embedding_size": 8, "hidden_size": 8, "num_epochs": 1, "learning_rate": 0.01}
 FILES = {"weights.safetensors", "config.json", "relations.json", "rules.tsv", "metrics.json", "history.jsonl"}
@@ -83,7 +83,7 @@ def test_a_model_folder_has_these_files_and_no_others(folder):
         {},
         {"num_steps": 3, "num_controllers": 2, "memory_keys": "present", "normalize": False},
         {"operators_per_query": 4},
-        {"exclude_source": False, "masking": "train"},
+        {"exclude_source": False, "training_masking": "train"},
     ],
 )
 def test_a_saved_model_scores_and_speaks_as_before(split, tmp_path, settings):

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ...config import TrainingConfig
 from ...controller.attention import Attention
 from ...engines import make_engine
 from ...engines.base import Engine, Walks
@@ -25,7 +26,7 @@ from ...evaluation import evaluate
 from ...graph.arrays import Body, Ids
 from ...graph.knowledge_base import Split
 from ...graph.questions import KnownAnswers, Questions, ask_both_ways
-from ...neural.training import Lesson, TrainingConfig, one_torch_thread
+from ...neural.training import Lesson, one_torch_thread
 from ...reasoning.reasoner import Reasoner
 from ...rules.rule import Rule, RuleSet
 
@@ -55,7 +56,7 @@ def fit_isg(
     A round adds up to `rules_per_round` rules of at most `num_steps` steps to each query; the search keeps
     `beam` beginnings of each length.
     """
-    lesson = Lesson.of(split, TrainingConfig(masking="train", seed=seed))
+    lesson = Lesson.of(split, TrainingConfig(training_masking="train", seed=seed))
     learner = StructuralGradient(lesson)
     rounds = [Reasoner(split.known, RuleSet([]))]
     with one_torch_thread():

@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
+from ...config import ModelConfig, TrainingConfig, WeightingConfig
 from ...errors import ConfigError, ModelError
 from ...graph.vocabulary import Relations
-from ...neural.model import ModelConfig, NeuralLP
-from ...neural.training import Epoch, Training, TrainingConfig
+from ...neural.model import NeuralLP
+from ...neural.training import Epoch, Training
 from ...rules.rule import Rule
-from ...weighting.fitting import WeightingConfig
 from ...weighting.weighted_rules import WeightedRules
 from ..files import AnyPath
 from ..rules.table import format_rules

@@ -5,11 +5,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ...config import QuestionConfig, QuestionTrainingConfig
 from ...errors import ConfigError, ModelError
 from ...qa.evaluation import THRESHOLDS
-from ...qa.model import QuestionConfig, QuestionModel
+from ...qa.model import QuestionModel
 from ...qa.tokens import WordVocabulary
-from ...qa.training import QuestionEpoch, QuestionTraining, QuestionTrainingConfig
+from ...qa.training import QuestionEpoch, QuestionTraining
 from ..files import AnyPath
 from .folders import (
     CHECKPOINT,

@@ -7,17 +7,17 @@ are named beside the settings. In version 1 all rules are chains, and `prior` sa
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import torch
 
+from ...config import KINDS, WeightingConfig
 from ...errors import ConfigError
 from ...graph.arrays import Body
 from ...graph.vocabulary import Relations
-from ...rules.rule import Kind, Rule
+from ...rules.rule import Rule
 from ...weighting.features import Clue
-from ...weighting.fitting import WeightingConfig
 from ...weighting.weighted_rules import WeightedQuery, WeightedRules
 from ..files import AnyPath
 from ..rules.table import format_rules
@@ -39,7 +39,6 @@ from .folders import (
 )
 
 FORMAT_VERSION = 2
-KINDS = get_args(Kind)
 
 WEIGHTED = "weighted.safetensors"
 SETTINGS = "weighting.json"
@@ -74,9 +73,9 @@ def _dump(weighted: WeightedRules) -> bytes:
     return dump_tensors({name: torch.from_numpy(array) for name, array in arrays.items()})
 
 
-def _rows(weighted: WeightedQuery) -> list[tuple[Kind, Body, str]]:
+def _rows(weighted: WeightedQuery) -> list[tuple[str, Body, str]]:
     """Return the kind, body and answer of each rule of a query."""
-    chains: list[tuple[Kind, Body, str]] = [("chain", body, "") for body in weighted.bodies]
+    chains: list[tuple[str, Body, str]] = [("chain", body, "") for body in weighted.bodies]
     return [*chains, *((clue.kind, (clue.operator,), clue.answer) for clue in weighted.clues)]
 
 
