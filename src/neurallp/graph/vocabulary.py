@@ -8,6 +8,25 @@ from ..errors import DataError, UnknownNameError
 INVERSE_MARK = "~"
 
 
+def is_inverse(operator: str) -> bool:
+    """Return whether an operator's name is that of an inverse, `~name`."""
+    return operator.startswith(INVERSE_MARK)
+
+
+def relation_of(operator: str) -> str:
+    """Return the relation of an operator: `name` for both `name` and `~name`."""
+    return operator.removeprefix(INVERSE_MARK)
+
+
+def inverse_name(operator: str) -> str:
+    """Return the name of the inverse operator.
+
+    >>> inverse_name("father"), inverse_name("~father")
+    ('~father', 'father')
+    """
+    return relation_of(operator) if is_inverse(operator) else INVERSE_MARK + operator
+
+
 class Vocabulary(Sequence[str]):
     """Distinct names in order; a name's place is its id."""
 
