@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from ..errors import ConfigError, UnknownNameError
+from ..io.rules import EXPORTS, IMPORTS
 from .completion import complete_relation
 from .options import Json, load_known
 from .output import console, print_json
@@ -42,7 +43,7 @@ def export(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder, or a file rules.tsv.")],
     form: Annotated[
         str,
-        typer.Option("--format", help="anyburl, json, problog, prolog, souffle, sparql, sql or tsv."),
+        typer.Option("--format", help=f"One of {', '.join(EXPORTS)}."),
     ],
     out: Annotated[Path, typer.Option(help="Where the rules go.")],
     query: Annotated[
@@ -66,7 +67,7 @@ def export(
 
     Rules said twice are merged, and rules that only say that a fact implies itself are dropped.
     """
-    from ..io.rules import EXPORTS, export_rules
+    from ..io.rules import export_rules
     from ..io.rules.table import read_rules
     from ..rules.simplify import simplify
 
@@ -81,7 +82,7 @@ def export(
 
 def import_rules(
     rules: Annotated[Path, typer.Argument(metavar="RULES", help="Rules as another program wrote them.")],
-    form: Annotated[str, typer.Option("--format", help="amie, anyburl, json or tsv.")],
+    form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(sorted(IMPORTS))}.")],
     out: Annotated[Path, typer.Option(help="Where the rules go.")] = Path("rules.tsv"),
     distinct: Distinct = None,
     data: Facts = None,
