@@ -51,7 +51,10 @@ def _parse(line: str) -> Rule | None:
     predictions, support, confidence, text = line.split("\t")
     chain = _chain(text)
     numbers = float(confidence), int(support), int(predictions)
-    return None if chain is None else replace(measured_rule(*chain, *numbers), distinct_ends=True)
+    if chain is None:
+        return None
+    target, body = chain
+    return replace(measured_rule(target, body, *numbers), distinct_ends=True)
 
 
 def _chain(text: str) -> tuple[str, tuple[str, ...]] | None:
