@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..config import QuestionConfig, QuestionTrainingConfig
     from ..graph.knowledge_base import KnowledgeBase
     from ..pipeline.questions import QuestionProgram
-    from ..qa.answering import WordAnswers
+    from ..qa.answers import WordAnswers
     from ..qa.training import QuestionEpoch, QuestionTraining
 
 qa = typer.Typer(
@@ -177,9 +177,9 @@ def evaluate(model: Model, kb: Facts, questions: QuestionFiles, as_json: Json = 
     if as_json:
         print_json(found.as_dict())
         return
-    console.print(question_measures_table({"marks given": found.marked, "own spotting": found.own_spotting}))
+    console.print(question_measures_table({"entity marked": found.marked, "entity linked": found.linked}))
     if found.kinds:
-        console.print("\n[bold]Each type[/], marks given")
+        console.print("\n[bold]Each type[/], entity marked")
         console.print(question_measures_table(found.kinds))
 
 
@@ -234,7 +234,7 @@ def _show(found: "WordAnswers", as_json: bool) -> None:
 
 def show_answers(found: "WordAnswers") -> None:
     """Print answers, grouped by the rule that found them."""
-    from ..qa.answering import rule_in_words
+    from ..qa.answers import rule_in_words
 
     if found.note:
         console.print(f"[yellow]Note:[/] {escape(found.note)}", soft_wrap=True)

@@ -37,7 +37,7 @@ def show_questions(seed: int, as_json: bool) -> None:
         console.print(f"\n[bold]{escape(each.question)}?[/]", soft_wrap=True)
         show_answers(each)
     console.print("\n[bold]How often it is right[/] on questions it has not seen")
-    console.print(question_measures_table({"marks given": found.marked, "own spotting": found.own_spotting}))
+    console.print(question_measures_table({"entity marked": found.marked, "entity linked": found.linked}))
 
 
 def one_of_each_length(questions: "list[WordQuestion]") -> "list[WordQuestion]":

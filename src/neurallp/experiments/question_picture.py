@@ -44,9 +44,9 @@ def lay_out(
     except ImportError as error:
         raise ConfigError("The picture needs more: pip install 'neurallp[plots]'.") from error
     reasoner = program.reasoner(kb)
-    readings = [reasoner.reader.readings(question.text)[0] for question in questions]
+    interpretations = [reasoner.interpreter.interpret(question.text)[0] for question in questions]
     with torch.no_grad():
-        vectors = program.model.encode([reading.phrase for reading in readings]).numpy()
+        vectors = program.model.encode([each.phrase for each in interpretations]).numpy()
     # Many questions share one wording and would fall on one point: a little noise shows how many.
     vectors = vectors + np.random.default_rng(seed).normal(0, 0.02 * vectors.std(), vectors.shape)
     perplexity = min(30.0, (len(vectors) - 1) / 3)
@@ -59,7 +59,7 @@ def _rule_used(reasoner: QuestionReasoner, text: str) -> Rule:
     try:
         return reasoner.ask(text, 1)[0].rule
     except QuestionError:
-        return reasoner.rules(reasoner.reader.readings(text)[0])[0]
+        return reasoner.rules(reasoner.interpreter.interpret(text)[0])[0]
 
 
 def _label(rule: Rule) -> str:

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice, product
+from typing import Protocol
 
 import numpy as np
 
@@ -24,6 +25,16 @@ from .answers import Answer, MissingFact, Part, Predictions, Proof, WhyNot
 from .calibration import Calibration, shares
 from .paths import find_paths, stages, stages_back
 from .scorers import Evidence, GivenScorer, NeuralScorer, WeightedScorer, body_ids
+
+
+class HasRelations(Protocol):
+    """A model that was learned for some relations."""
+
+    @property
+    def relations(self) -> Relations:
+        """The relations that the model knows."""
+        ...
+
 
 #: What knows its relations by itself, and what is taken from the rules and the facts.
 Learned = NeuralLP | WeightedRules
@@ -272,7 +283,7 @@ def _warn(names: Sequence[str], what: str, so: str) -> None:
     warnings.warn(f"{so}: {what} {', '.join(map(repr, names[:5]))}{more}.", DataWarning, stacklevel=4)
 
 
-def require_relations(kb: KnowledgeBase, model: Learned) -> list[str]:
+def require_relations(kb: KnowledgeBase, model: HasRelations) -> list[str]:
     """Return the relations of `kb` that `model` does not know; raise when they share none."""
     shared = [name for name in kb.relations if name in model.relations]
     if not shared:
