@@ -23,7 +23,10 @@ from ..weighting.weighted_rules import WeightedRules
 from .answers import Answer, MissingFact, Part, Predictions, Proof, WhyNot
 from .calibration import Calibration, shares
 from .paths import find_paths, stages, stages_back
-from .scorers import Evidence, GivenScorer, NeuralScorer, WeightedScorer, body_ids
+from .scorers import RuleScorer
+from .scorers.given import GivenScorer, body_ids
+from .scorers.neural import NeuralScorer
+from .scorers.weighted import WeightedScorer
 
 #: What knows its relations by itself, and what is taken from the rules and the facts.
 Learned = NeuralLP | WeightedRules
@@ -59,7 +62,7 @@ class Reasoner:
         return make_engine(self._engine_name, self.operators)
 
     @cached_property
-    def evidence(self) -> Evidence:
+    def scorer(self) -> RuleScorer:
         """The model or the rules, bound to the facts."""
         if isinstance(self.basis, NeuralLP):
             return NeuralScorer(self.basis, self.operators, self.engine)
@@ -73,7 +76,7 @@ class Reasoner:
 
     def scores(self, sources: Ids, queries: Ids) -> Scores:
         """Return a row of scores for each question."""
-        return self.evidence.scores(sources, queries)
+        return self.scorer.scores(sources, queries)
 
     def ask(
         self, *, head: str | None = None, tail: str | None = None, relation: str, k: int = 10
@@ -87,7 +90,7 @@ class Reasoner:
     def explain(self, head: str, relation: str, tail: str, k: int = 3) -> Proof:
         """Return why (head, relation, tail) scores what it does, with the `k` largest parts."""
         source, query, answer, found = self._judge(head, relation, tail)
-        parts = islice(self.evidence.parts(source, query, answer), k) if found.score else ()
+        parts = islice(self.scorer.parts(source, query, answer), k) if found.score else ()
         return Proof(found, tuple(Part(rule, self._names(path), amount) for rule, path, amount in parts))
 
     def why_not(self, head: str, relation: str, tail: str, k: int = 3) -> WhyNot:
@@ -96,7 +99,7 @@ class Reasoner:
         What only a prior speaks for does not follow.
         """
         source, query, answer, found = self._judge(head, relation, tail)
-        reached = self.evidence.reached(np.array([source]), np.array([query]))
+        reached = self.scorer.reached(np.array([source]), np.array([query]))
         follows = bool(reached.at(np.array([0]), np.array([answer]))[0] > 0)
         missing_facts = () if follows else islice(self._missing_facts(source, query, answer), k)
         return WhyNot(found, follows, tuple(missing_facts))
@@ -186,7 +189,7 @@ class Reasoner:
         return np.asarray(better + (ties + 1) / 2)
 
     def _missing_facts(self, source: int, query: int, answer: int) -> Iterator[MissingFact]:
-        for rule in islice(self.evidence.rules(query), RULES_EXAMINED):
+        for rule in islice(self.scorer.rules(query), RULES_EXAMINED):
             if (
                 rule.is_deductive
                 and rule.body
@@ -216,7 +219,7 @@ class Reasoner:
 
     def _predict(self, sources: Ids, query: int, k: int, known: bool) -> Predictions:
         queries = np.full(len(sources), query)
-        scores = self.evidence.reached(sources, queries)
+        scores = self.scorer.reached(sources, queries)
         facts = np.zeros(len(scores.values), dtype=bool)
         facts[scores.places(*self._known.pairs(sources, queries))] = True
         wanted = np.flatnonzero((scores.values > 0) & (known | ~facts))
