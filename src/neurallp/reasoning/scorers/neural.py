@@ -13,8 +13,9 @@ from ...graph.scores import Scores
 from ...neural.model import NeuralLP
 from ...neural.rules import extract_rules
 from ...rules.extraction import body_confidence
+from ...rules.paths import Path
 from ...rules.rule import Rule
-from ..paths import Path, PathSearch, memory_norms
+from ..paths import PathSearch, memory_norms
 
 
 class NeuralScorer:
