@@ -66,7 +66,7 @@ def test_scores_are_sums_of_evidence_and_proofs_add_up_along_real_paths(kb, clue
     assert reasoner.scores(np.array([source]), np.array([query])).dense()[0, answer] == pytest.approx(
         expected, abs=1e-5
     )
-    parts = list(reasoner.evidence.parts(source, query, answer))
+    parts = list(reasoner.scorer.parts(source, query, answer))
     assert sum(amount for *_, amount in parts) == pytest.approx(expected, abs=1e-5)
     for rule, path, _ in parts:
         links = zip(path, rule.body, path[1:], strict=False)

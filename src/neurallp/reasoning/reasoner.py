@@ -19,12 +19,15 @@ from ..graph.questions import KnownAnswers
 from ..graph.scores import Scores
 from ..graph.vocabulary import INVERSE_MARK, Relations
 from ..neural.model import NeuralLP
+from ..rules.paths import find_paths, stages, stages_back
 from ..rules.rule import Rule
 from ..weighting.weighted_rules import WeightedRules
 from .answers import Answer, MissingFact, Part, Predictions, Proof, WhyNot
 from .calibration import Calibration, shares
-from .paths import find_paths, stages, stages_back
-from .scorers import Evidence, GivenScorer, NeuralScorer, WeightedScorer, body_ids
+from .scorers import RuleScorer
+from .scorers.given import GivenScorer, body_ids
+from .scorers.neural import NeuralScorer
+from .scorers.weighted import WeightedScorer
 
 
 class HasRelations(Protocol):
@@ -70,7 +73,7 @@ class Reasoner:
         return make_engine(self._engine_name, self.operators)
 
     @cached_property
-    def evidence(self) -> Evidence:
+    def scorer(self) -> RuleScorer:
         """The model or the rules, bound to the facts."""
         if isinstance(self.basis, NeuralLP):
             return NeuralScorer(self.basis, self.operators, self.engine)
@@ -84,7 +87,7 @@ class Reasoner:
 
     def scores(self, sources: Ids, queries: Ids) -> Scores:
         """Return a row of scores for each question."""
-        return self.evidence.scores(sources, queries)
+        return self.scorer.scores(sources, queries)
 
     def ask(
         self, *, head: str | None = None, tail: str | None = None, relation: str, k: int = 10
@@ -98,7 +101,7 @@ class Reasoner:
     def explain(self, head: str, relation: str, tail: str, k: int = 3) -> Proof:
         """Return why (head, relation, tail) scores what it does, with the `k` largest parts."""
         source, query, answer, found = self._judge(head, relation, tail)
-        parts = islice(self.evidence.parts(source, query, answer), k) if found.score else ()
+        parts = islice(self.scorer.parts(source, query, answer), k) if found.score else ()
         return Proof(found, tuple(Part(rule, self._names(path), amount) for rule, path, amount in parts))
 
     def why_not(self, head: str, relation: str, tail: str, k: int = 3) -> WhyNot:
@@ -107,7 +110,7 @@ class Reasoner:
         What only a prior speaks for does not follow.
         """
         source, query, answer, found = self._judge(head, relation, tail)
-        reached = self.evidence.reached(np.array([source]), np.array([query]))
+        reached = self.scorer.reached(np.array([source]), np.array([query]))
         follows = bool(reached.at(np.array([0]), np.array([answer]))[0] > 0)
         missing_facts = () if follows else islice(self._missing_facts(source, query, answer), k)
         return WhyNot(found, follows, tuple(missing_facts))
@@ -197,7 +200,7 @@ class Reasoner:
         return np.asarray(better + (ties + 1) / 2)
 
     def _missing_facts(self, source: int, query: int, answer: int) -> Iterator[MissingFact]:
-        for rule in islice(self.evidence.rules(query), RULES_EXAMINED):
+        for rule in islice(self.scorer.rules(query), RULES_EXAMINED):
             if (
                 rule.is_deductive
                 and rule.body
@@ -227,7 +230,7 @@ class Reasoner:
 
     def _predict(self, sources: Ids, query: int, k: int, known: bool) -> Predictions:
         queries = np.full(len(sources), query)
-        scores = self.evidence.reached(sources, queries)
+        scores = self.scorer.reached(sources, queries)
         facts = np.zeros(len(scores.values), dtype=bool)
         facts[scores.places(*self._known.pairs(sources, queries))] = True
         wanted = np.flatnonzero((scores.values > 0) & (known | ~facts))
