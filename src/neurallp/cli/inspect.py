@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..config import Part
 from .completion import complete_relation
-from .options import Data, Engine, EngineName, Json, Model, PartName, Source, load_known, load_split
+from .options import Data, Engine, Json, Model, Source, load_known, load_split
 from .output import console, log, measures_table, print_json, relations_table, rules_table, watched
 
 if TYPE_CHECKING:
-    from ..config import Part
     from ..graph.knowledge_base import Split
     from ..pipeline.program import Answering
 
@@ -72,11 +72,11 @@ def rules(
 def evaluate(
     model: Source,
     data: Data,
-    split: Annotated[PartName, typer.Option(help="The part to rank.")] = PartName.test,
+    split: Annotated[Part, typer.Option(help="The part to rank.")] = "test",
     per_relation: Annotated[
         bool, typer.Option("--per-relation", help="Also each relation by itself.")
     ] = False,
-    engine: Engine = EngineName.auto,
+    engine: Engine = "auto",
     as_json: Json = False,
 ) -> None:
     """Rank the right answers of a part of DATA among all entities.
@@ -88,15 +88,13 @@ def evaluate(
 
     program = load_program(model)
     parts = load_split(data, program.seed)
-    with watched("Ranking", 2 * len(getattr(parts, split.value)), as_json) as advance:
-        whole, relations = program.evaluate_per_relation(
-            parts, split.value, engine=engine.value, on_done=advance
-        )
+    with watched("Ranking", 2 * len(getattr(parts, split)), as_json) as advance:
+        whole, relations = program.evaluate_per_relation(parts, split, engine=engine, on_done=advance)
     if as_json:
         by_relation = {name: each.as_dict() for name, each in relations.items()}
         print_json(whole.as_dict() | ({"relations": by_relation} if per_relation else {}))
         return
-    console.print(measures_table({split.value: whole.as_dict()}))
+    console.print(measures_table({split: whole.as_dict()}))
     if per_relation:
         console.print()
         console.print(relations_table(relations))

@@ -1,152 +1,71 @@
 """`learn`: training with progress, checkpoints and a summary."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
+from ..config import ModelConfig, Preset, TrainingConfig, WeightingConfig
 from .inspect import held_out, judge_watched
-from .options import Data, Device, Engine, EngineName, Json, Preset, Resume, choose_device, load_split
+from .options import Data, Device, Engine, Json, Resume, choose_device, load_split, with_settings
 from .output import console, log, measures_table, print_json, say
-from .weigh import Kinds, parse_kinds, weigh_watched
+from .weigh import weigh_watched
 
 if TYPE_CHECKING:
-    from ..config import ModelConfig, TrainingConfig
     from ..graph.knowledge_base import Split
     from ..neural.training import Training
     from ..pipeline.program import Program
 
 
+@with_settings(ModelConfig, TrainingConfig, WeightingConfig, defaults={"max_length": "as --steps"})
 def learn(
     data: Data,
     out: Annotated[Path, typer.Option(help="Where the model goes.")] = Path("model"),
-    preset: Annotated[Preset, typer.Option(help="`paper` learns as published.")] = Preset.default,
-    steps: Annotated[int | None, typer.Option(show_default="2", help="Longest rule body (T).")] = None,
-    controllers: Annotated[
-        int | None, typer.Option(show_default="1", help="Parallel controllers whose scores add.")
-    ] = None,
-    epochs: Annotated[
-        int | None, typer.Option(show_default="20", help="Passes over the training questions, at most.")
-    ] = None,
-    batch_size: Annotated[int | None, typer.Option(show_default="128", help="Questions at a time.")] = None,
-    learning_rate: Annotated[
-        float | None, typer.Option(show_default="0.001", help="Adam's step size.")
-    ] = None,
-    patience: Annotated[
-        int | None, typer.Option(show_default="4", help="Epochs without progress before stopping.")
-    ] = None,
-    objective: Annotated[
-        str | None,
-        typer.Option(
-            metavar="<log-score|normalized>",
-            show_default="normalized",
-            help="What is made large: the answer's log score (the paper's), or its share of all scores.",
-        ),
-    ] = None,
-    masking: Annotated[
-        str | None,
-        typer.Option(
-            metavar="<fact|batch|train>",
-            show_default="fact",
-            help="What a question may not see: its own fact, its batch's, or all of train.",
-        ),
-    ] = None,
-    facts: Annotated[
-        str | None,
-        typer.Option(
-            metavar="<relation|unlinked>",
-            show_default="relation",
-            help="How a quarter of the facts is set apart to ask, where hiding is not `fact`.",
-        ),
-    ] = None,
-    operators_per_query: Annotated[
-        int | None,
-        typer.Option(show_default="all", help="Use only those that share most entities with the query."),
-    ] = None,
-    normalize: Annotated[
-        bool | None,
-        typer.Option(
-            "--normalize/--no-normalize", show_default="normalize", help="Divide each memory by its sum."
-        ),
-    ] = None,
-    exclude_source: Annotated[
-        bool | None,
-        typer.Option(
-            "--exclude-source/--allow-source",
-            show_default="exclude-source",
-            help="Never answer with the source itself where no fact does.",
-        ),
-    ] = None,
-    memory_keys: Annotated[
-        str | None,
-        typer.Option(
-            metavar="<previous|present>",
-            show_default="present",
-            help="What eq. 11 looks up: previous states (the paper's), or those up to the present one.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(show_default="0", help="Fixes weights, order and split.")
-    ] = None,
-    device: Device = "auto",
-    engine: Engine = EngineName.auto,
-    resume: Resume = False,
+    preset: Annotated[Preset, typer.Option(help="`paper` learns as published.")] = "default",
     weigh: Annotated[
         bool | None,
         typer.Option(
             "--weigh/--no-weigh",
             show_default="weigh, but not --preset paper",
-            help="Weigh the rules, and those found between known pairs, against all wrong answers.",
+            help="Weigh the model's rules and mined ones against all wrong answers.",
         ),
     ] = None,
-    max_rules: Annotated[
-        int | None, typer.Option(min=1, show_default="all", help="Weighted rules kept for each query.")
-    ] = None,
-    kinds: Kinds = None,
+    *,
+    settings: dict[str, Any],
+    device: Device = "auto",
+    engine: Engine = "auto",
+    resume: Resume = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what time and memory it would take, and stop.")
+        bool, typer.Option("--dry-run", help="Print the time and memory it would take, and stop.")
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Learn rules from DATA and keep them in a model folder."""
-    given = {
-        "num_steps": steps,
-        "num_controllers": controllers,
-        "num_epochs": epochs,
-        "batch_size": batch_size,
-        "learning_rate": learning_rate,
-        "patience": patience,
-        "objective": objective,
-        "training_masking": masking,
-        "facts_apart": facts,
-        "operators_per_query": operators_per_query,
-        "normalize": normalize,
-        "exclude_source": exclude_source,
-        "memory_keys": memory_keys,
-        "seed": seed,
-    }
-    weighting = {"max_rules": max_rules, **parse_kinds(kinds)}
-    configs = _configure(preset.value, given, out if resume else None)
+    names = {each.name for config in (ModelConfig, TrainingConfig) for each in fields(config)}
+    given = {name: value for name, value in settings.items() if name in names}
+    weighting = {name: value for name, value in settings.items() if name not in names}
+    configs = _configure(preset, given, out if resume else None)
     split = load_split(data, configs[1].seed)
     if not as_json:
         say(_describe(split))
-    training = _prepare(split, configs, engine.value, choose_device(device, engine), as_json, dry_run)
+    training = _prepare(split, configs, engine, choose_device(device, engine), as_json, dry_run)
     program = _learn(training, out, resume, as_json)
-    if preset is not Preset.paper if weigh is None else weigh:
+    if preset != "paper" if weigh is None else weigh:
         _weigh(program, split, weighting, choose_device(device), as_json)
-    metrics = judge_watched(program, split, held_out(split), engine.value, as_json)
+    metrics = judge_watched(program, split, held_out(split), engine, as_json)
     program.save(out, metrics)
     _report(program, out, metrics, as_json)
 
 
 def _configure(
     preset: str, given: dict[str, Any], resumed: Path | None
-) -> "tuple[ModelConfig, TrainingConfig]":
+) -> tuple[ModelConfig, TrainingConfig]:
     """Return both configurations; a resumed run keeps its settings but for those given."""
     from ..config import configure
-    from ..io.models.folders import read_settings
+    from ..io.models.checkpoints import read_settings
 
     kept = {} if resumed is None else read_settings(resumed)
     return configure(preset, **kept | {name: value for name, value in given.items() if value is not None})

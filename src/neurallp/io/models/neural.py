@@ -17,9 +17,11 @@ from ...weighting.weighted_rules import WeightedRules
 from ..files import AnyPath
 from ..rules.table import format_rules
 from .calibration import CALIBRATION
+from .checkpoints import dump_checkpoint, dump_tensors, read_tensors, resume_run
 from .folders import (
     CHECKPOINT,
     CONFIG,
+    FORMAT_VERSION,
     HISTORY,
     METRICS,
     RELATIONS,
@@ -27,23 +29,17 @@ from .folders import (
     WEIGHTS,
     checksums,
     damaged,
-    dump_checkpoint,
-    dump_tensors,
     history_lines,
     read_epochs,
     read_json,
     read_relations,
-    read_tensors,
     require_folder,
     require_together,
     require_version,
-    resume_run,
     to_json,
     write_together,
 )
 from .weighted import describe_weighted, drop_weighted
-
-FORMAT_VERSION = 1
 
 
 def has_model(folder: AnyPath) -> bool:
@@ -116,7 +112,7 @@ def read_config(folder: AnyPath) -> tuple[Relations, ModelConfig, TrainingConfig
     """Return what a model folder says of itself; raise when it is not one this version can use."""
     path = Path(folder) / CONFIG
     config = read_json(path, dict)
-    require_version(folder, config, FORMAT_VERSION)
+    require_version(folder, config)
     try:
         model, training = ModelConfig(**config["model"]), TrainingConfig(**config["training"])
     except (KeyError, TypeError, ConfigError) as error:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from ...config import KINDS, WeightingConfig
 from ...errors import ConfigError
@@ -22,23 +21,22 @@ from ...weighting.weighted_rules import WeightedQuery, WeightedRules
 from ..files import AnyPath
 from ..rules.table import format_rules
 from .folders import (
+    FORMAT_VERSION,
     METRICS,
     RELATIONS,
     RULES,
     WEIGHTS,
     checksums,
     damaged,
-    dump_tensors,
+    dump_arrays,
+    read_arrays,
     read_json,
     read_relations,
-    read_tensors,
     require_together,
     require_version,
     to_json,
     write_together,
 )
-
-FORMAT_VERSION = 2
 
 WEIGHTED = "weighted.safetensors"
 SETTINGS = "weighting.json"
@@ -70,7 +68,7 @@ def _dump(weighted: WeightedRules) -> bytes:
         "priors": priors,
         "reflexive": weighted.reflexive,
     }
-    return dump_tensors({name: torch.from_numpy(array) for name, array in arrays.items()})
+    return dump_arrays(arrays)
 
 
 def _rows(weighted: WeightedQuery) -> list[tuple[str, Body, str]]:
@@ -88,9 +86,9 @@ def _answers(weighted: WeightedRules) -> dict[str, int]:
 def read_weighted(folder: AnyPath) -> tuple[WeightedRules, WeightingConfig]:
     """Return the weighted rules of a folder, and how they were weighted."""
     path = Path(folder) / WEIGHTED
-    arrays = {name: tensor.numpy() for name, tensor in read_tensors(path).items()}
+    arrays = read_arrays(path)
     settings = read_json(Path(folder) / SETTINGS, dict)
-    require_version(folder, settings, 1, FORMAT_VERSION)
+    require_version(folder, settings)
     try:
         config = _config(settings["weighting"])
         weighted = _unpack(arrays, read_relations(folder), settings.get("answers", ()))
