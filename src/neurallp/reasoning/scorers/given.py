@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from ...controller.attention import Attention
-from ...engines.base import Engine, Walks
+from ...engines.base import Engine, QueryBatch
 from ...graph.arrays import Body, Ids
 from ...graph.operators import Operators
 from ...graph.scores import Scores
@@ -72,7 +72,7 @@ class GivenScorer:
     def _walk(self, rules: Sequence[Rule], sources: Ids) -> Scores:
         if not rules:
             return Scores.none(len(sources), self.operators.num_entities)
-        walks = Walks.free(sources, np.zeros(len(sources), dtype=np.int64))
+        walks = QueryBatch.unmasked(sources, np.zeros(len(sources), dtype=np.int64))
         return self.engine.scores(attention_of(rules, self.relations), walks, normalize=False)
 
     def parts(self, source: int, query: int, answer: int) -> Iterator[tuple[Rule, Path, float]]:
