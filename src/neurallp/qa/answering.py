@@ -14,9 +14,9 @@ from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
 from ..graph.scores import Scores
 from ..neural.training import one_torch_thread
-from ..reasoning.paths import find_paths
 from ..reasoning.reasoner import require_relations
-from ..reasoning.scorers import body_ids
+from ..reasoning.scorers.given import body_ids
+from ..rules.paths import find_paths
 from ..rules.rule import Rule
 from ..rules.support import count_paths
 from .answers import WordAnswer, WordAnswers
