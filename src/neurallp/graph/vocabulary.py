@@ -8,6 +8,21 @@ from ..errors import DataError, UnknownNameError
 INVERSE_MARK = "~"
 
 
+def is_inverse(operator: str) -> bool:
+    """Return whether the name of an operator, such as `~uncle`, stands for the inverse of a relation."""
+    return operator.startswith(INVERSE_MARK)
+
+
+def relation_name(operator: str) -> str:
+    """Return the relation of an operator's name: `uncle` for both `uncle` and `~uncle`."""
+    return operator.removeprefix(INVERSE_MARK)
+
+
+def inverse_name(operator: str) -> str:
+    """Return the name of the inverse operator: `~uncle` for `uncle` and the reverse."""
+    return relation_name(operator) if is_inverse(operator) else INVERSE_MARK + operator
+
+
 class Vocabulary(Sequence[str]):
     """Distinct names in order; a name's place is its id."""
 
@@ -60,7 +75,7 @@ class Relations(Vocabulary):
 
     def __init__(self, names: Iterable[str]) -> None:
         super().__init__(names)
-        marked = [name for name in self.names if name.startswith(INVERSE_MARK)]
+        marked = list(filter(is_inverse, self.names))
         if marked:
             raise DataError(
                 f"Relation {marked[0]!r} starts with {INVERSE_MARK!r}, which marks an inverse. Rename it."
@@ -82,6 +97,5 @@ class Relations(Vocabulary):
 
     def operator_id(self, name: str) -> int:
         """Return the operator called `name` or `~name`."""
-        if name.startswith(INVERSE_MARK):
-            return self.inverse(self.id(name.removeprefix(INVERSE_MARK)))
-        return self.id(name)
+        relation = self.id(relation_name(name))
+        return self.inverse(relation) if is_inverse(name) else relation
