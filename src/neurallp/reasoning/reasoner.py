@@ -18,11 +18,11 @@ from ..graph.questions import KnownAnswers
 from ..graph.scores import Scores
 from ..graph.vocabulary import Relations, relation_name
 from ..neural.model import NeuralLP
+from ..rules.paths import find_paths, stages, stages_back
 from ..rules.rule import Rule
 from ..weighting.weighted_rules import WeightedRules
 from .answers import Answer, MissingFact, Predictions, Proof, Term, WhyNot
 from .calibration import Calibration, normalized_scores
-from .paths import find_paths, stages, stages_back
 from .scorers import RuleScorer
 from .scorers.given import GivenScorer, body_ids
 from .scorers.neural import NeuralScorer

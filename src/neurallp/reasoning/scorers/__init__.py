@@ -5,8 +5,8 @@ from typing import Protocol
 
 from ...graph.arrays import Ids
 from ...graph.scores import Scores
+from ...rules.paths import Path
 from ...rules.rule import Rule
-from ..paths import Path
 
 #: A rule, one path along its body, and what both add to the score of the answer at the path's end.
 PathTerm = tuple[Rule, Path, float]

@@ -12,10 +12,10 @@ from ...graph.arrays import Body, Ids
 from ...graph.operators import Operators
 from ...graph.scores import Scores
 from ...graph.vocabulary import Relations
+from ...rules.paths import find_paths
 from ...rules.rule import Rule
 from ...rules.simplify import invert_rule
 from ...rules.support import count_paths
-from ..paths import find_paths
 from . import PathTerm
 
 

@@ -13,13 +13,13 @@ from ...graph.knowledge_base import KnowledgeBase
 from ...graph.operators import Operators
 from ...graph.parallel import num_cores
 from ...graph.scores import Scores
+from ...rules.paths import PathLattice, follow
 from ...rules.rule import Rule
 from ...weighting.clue_kernels import SMOOTHING, Clues
 from ...weighting.features import Features, FeatureWalker, build_trie, csr_segments, list_clues
 from ...weighting.features_kernels import CsrSegments, Trie
 from ...weighting.fitting_kernels import add_scores
 from ...weighting.weighted_rules import WeightedQuery, WeightedRules, log_frequencies
-from ..paths import PathLattice, follow
 from . import PathTerm
 
 #: In the place of a rule's number.

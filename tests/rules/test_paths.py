@@ -12,7 +12,7 @@ from samples import edges, knowledge_bases
 
 from neurallp import KnowledgeBase, Reasoner
 from neurallp.graph.operators import Operators
-from neurallp.reasoning.paths import PathLattice
+from neurallp.rules.paths import PathLattice
 from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
 
 ENTITY = st.integers(0, 4)
