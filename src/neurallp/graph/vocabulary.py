@@ -9,18 +9,22 @@ INVERSE_MARK = "~"
 
 
 def is_inverse(operator: str) -> bool:
-    """Return whether the name of an operator, such as `~uncle`, stands for the inverse of a relation."""
+    """Return whether an operator's name is that of an inverse, `~name`."""
     return operator.startswith(INVERSE_MARK)
 
 
-def relation_name(operator: str) -> str:
-    """Return the relation of an operator's name: `uncle` for both `uncle` and `~uncle`."""
+def relation_of(operator: str) -> str:
+    """Return the relation of an operator: `name` for both `name` and `~name`."""
     return operator.removeprefix(INVERSE_MARK)
 
 
 def inverse_name(operator: str) -> str:
-    """Return the name of the inverse operator: `~uncle` for `uncle` and the reverse."""
-    return relation_name(operator) if is_inverse(operator) else INVERSE_MARK + operator
+    """Return the name of the inverse operator.
+
+    >>> inverse_name("father"), inverse_name("~father")
+    ('~father', 'father')
+    """
+    return relation_of(operator) if is_inverse(operator) else INVERSE_MARK + operator
 
 
 class Vocabulary(Sequence[str]):
@@ -97,5 +101,5 @@ class Relations(Vocabulary):
 
     def operator_id(self, name: str) -> int:
         """Return the operator called `name` or `~name`."""
-        relation = self.id(relation_name(name))
+        relation = self.id(relation_of(name))
         return self.inverse(relation) if is_inverse(name) else relation

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ..graph.arrays import Flags, Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
-from ..graph.vocabulary import is_inverse, relation_name
+from ..graph.vocabulary import is_inverse, relation_of
 from ..rules.rule import Rule, atom
 from .svg import draw_paths
 
@@ -179,4 +179,4 @@ class Predictions:
     @property
     def relation(self) -> str:
         """The relation of the facts predicted."""
-        return relation_name(self.query)
+        return relation_of(self.query)

@@ -16,7 +16,7 @@ from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
 from ..graph.questions import KnownAnswers
 from ..graph.scores import Scores
-from ..graph.vocabulary import Relations, relation_name
+from ..graph.vocabulary import Relations, relation_of
 from ..neural.model import NeuralLP
 from ..rules.paths import find_paths, stages, stages_back
 from ..rules.rule import Rule
@@ -256,7 +256,7 @@ def relations_of(kb: KnowledgeBase, basis: Basis) -> Relations:
 
 def _named(rules: Iterable[Rule]) -> list[str]:
     """Return the relations that rules speak of."""
-    names = (relation_name(name) for rule in rules for name in (*rule.body, rule.target))
+    names = (relation_of(name) for rule in rules for name in (*rule.body, rule.target))
     return list(dict.fromkeys(names))
 
 
@@ -267,7 +267,7 @@ def note_relations(kb: KnowledgeBase, basis: Learned | Sequence[Rule]) -> None:
             _warn(surplus, "the model does not know", "Left out")
         wanted: Iterable[str] = basis.relations
     else:
-        wanted = dict.fromkeys(relation_name(name) for rule in basis for name in rule.body)
+        wanted = dict.fromkeys(relation_of(name) for rule in basis for name in rule.body)
     if missing := [name for name in wanted if name not in kb.relations]:
         _warn(missing, "the knowledge base has no facts of", "Nothing follows from them")
 

@@ -6,7 +6,7 @@ from html import escape
 from itertools import accumulate
 from unicodedata import east_asian_width
 
-from ..graph.vocabulary import is_inverse, relation_name
+from ..graph.vocabulary import is_inverse, relation_of
 
 #: (body, path, what it adds) of one path; drawn as one line from the source to the answer.
 Strand = tuple[Sequence[str], Sequence[str], str]
@@ -90,7 +90,7 @@ def _box(name: str, point: Point, kind: str = "entity") -> str:
 
 
 def _label(operator: str) -> str:
-    name = relation_name(operator)
+    name = relation_of(operator)
     return f"<title>{_clean(name)}</title>{_short(name)}"
 
 

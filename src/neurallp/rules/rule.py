@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..graph.vocabulary import is_inverse, relation_name
+from ..graph.vocabulary import is_inverse, relation_of
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Rule:
 def atom(operator: str, source: str, answer: str) -> str:
     """Return `name(source, answer)`, or for an inverse `name(answer, source)`."""
     if is_inverse(operator):
-        return f"{relation_name(operator)}({answer}, {source})"
+        return f"{relation_of(operator)}({answer}, {source})"
     return f"{operator}({source}, {answer})"
 
 
@@ -148,7 +148,7 @@ class RuleFilter:
 
     def keeps(self, rule: Rule) -> bool:
         """Return whether a rule passes."""
-        names = set(map(relation_name, rule.body))
+        names = set(map(relation_of, rule.body))
         return (
             rule.normalized_confidence >= self.min_confidence
             and (self.max_length is None or len(rule.body) <= self.max_length)
