@@ -17,13 +17,13 @@ from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
 from ..graph.questions import KnownAnswers
 from ..graph.scores import Scores
-from ..graph.vocabulary import INVERSE_MARK, Relations
+from ..graph.vocabulary import Relations, relation_of
 from ..neural.model import NeuralLP
 from ..rules.paths import find_paths, stages, stages_back
 from ..rules.rule import Rule
 from ..weighting.weighted_rules import WeightedRules
-from .answers import Answer, MissingFact, Part, Predictions, Proof, WhyNot
-from .calibration import Calibration, shares
+from .answers import Answer, MissingFact, Predictions, Proof, Term, WhyNot
+from .calibration import Calibration, normalized_scores
 from .scorers import RuleScorer
 from .scorers.given import GivenScorer, body_ids
 from .scorers.neural import NeuralScorer
@@ -99,10 +99,10 @@ class Reasoner:
         return self._describe(source, query, entities[best], values[best], (entities, values))
 
     def explain(self, head: str, relation: str, tail: str, k: int = 3) -> Proof:
-        """Return why (head, relation, tail) scores what it does, with the `k` largest parts."""
+        """Return why (head, relation, tail) scores what it does, with its `k` largest terms."""
         source, query, answer, found = self._judge(head, relation, tail)
-        parts = islice(self.scorer.parts(source, query, answer), k) if found.score else ()
-        return Proof(found, tuple(Part(rule, self._names(path), amount) for rule, path, amount in parts))
+        terms = islice(self.scorer.terms(source, query, answer), k) if found.score else ()
+        return Proof(found, tuple(Term(rule, self._names(path), value) for rule, path, value in terms))
 
     def why_not(self, head: str, relation: str, tail: str, k: int = 3) -> WhyNot:
         """Return the `k` most confident rules that are one fact short of (head, relation, tail).
@@ -188,7 +188,9 @@ class Reasoner:
         candidates = np.zeros(len(self.kb.entities))
         candidates[row[0]] = row[1]
         candidates[facts] = -np.inf
-        said = self.calibration.probabilities(shares(candidates, has_logarithmic_scores(self.basis)))
+        said = self.calibration.probabilities(
+            normalized_scores(candidates, has_logarithmic_scores(self.basis))
+        )
         return [float(said[entity]) if candidates[entity] > 0 else None for entity in entities]
 
     def _ranks(self, scores: Floats, values: Floats) -> Floats:
@@ -219,7 +221,7 @@ class Reasoner:
                 if not self._is_asked(body[place], ends, (source, query, answer)):
                     before = next(find_paths(self.operators, body[:place], source, ends[0]))
                     after = next(find_paths(self.operators, body[place + 1 :], ends[1], answer))
-                    if rule.admits((*before, *after)):
+                    if rule.satisfies_inequalities((*before, *after)):
                         yield MissingFact(rule, self._names((*before, *after)), int(place), ways[place])
                         return
 
@@ -265,7 +267,7 @@ def relations_of(kb: KnowledgeBase, basis: Basis) -> Relations:
 
 def _named(rules: Iterable[Rule]) -> list[str]:
     """Return the relations that rules speak of."""
-    names = (name.removeprefix(INVERSE_MARK) for rule in rules for name in (*rule.body, rule.target))
+    names = (relation_of(name) for rule in rules for name in (*rule.body, rule.target))
     return list(dict.fromkeys(names))
 
 
@@ -276,7 +278,7 @@ def note_relations(kb: KnowledgeBase, basis: Learned | Sequence[Rule]) -> None:
             _warn(surplus, "the model does not know", "Left out")
         wanted: Iterable[str] = basis.relations
     else:
-        wanted = dict.fromkeys(name.removeprefix(INVERSE_MARK) for rule in basis for name in rule.body)
+        wanted = dict.fromkeys(relation_of(name) for rule in basis for name in rule.body)
     if missing := [name for name in wanted if name not in kb.relations]:
         _warn(missing, "the knowledge base has no facts of", "Nothing follows from them")
 

@@ -12,10 +12,11 @@ from ...graph.arrays import Body, Ids
 from ...graph.operators import Operators
 from ...graph.scores import Scores
 from ...graph.vocabulary import Relations
-from ...rules.paths import Path, find_paths
+from ...rules.paths import find_paths
 from ...rules.rule import Rule
 from ...rules.simplify import invert_rule
 from ...rules.support import count_paths
+from . import PathTerm
 
 
 class GivenScorer:
@@ -75,11 +76,11 @@ class GivenScorer:
         walks = QueryBatch.unmasked(sources, np.zeros(len(sources), dtype=np.int64))
         return self.engine.scores(attention_of(rules, self.relations), walks, normalize=False)
 
-    def parts(self, source: int, query: int, answer: int) -> Iterator[tuple[Rule, Path, float]]:
+    def terms(self, source: int, query: int, answer: int) -> Iterator[PathTerm]:
         """Yield every rule with every path along its body."""
         for rule in self.rules(query):
             for path in find_paths(self.operators, body_ids(rule, self.relations), source, answer):
-                if rule.admits(path):
+                if rule.satisfies_inequalities(path):
                     yield rule, path, rule.confidence
 
 

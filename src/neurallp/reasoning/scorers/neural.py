@@ -13,9 +13,9 @@ from ...graph.scores import Scores
 from ...neural.model import NeuralLP
 from ...neural.rules import extract_rules
 from ...rules.extraction import body_confidence
-from ...rules.paths import Path
 from ...rules.rule import Rule
 from ..paths import PathSearch, memory_norms
+from . import PathTerm
 
 
 class NeuralScorer:
@@ -35,15 +35,19 @@ class NeuralScorer:
         """Yield the rules that the attention of one query stands for."""
         return extract_rules(self.model, query)
 
-    def parts(self, source: int, query: int, answer: int) -> Iterator[tuple[Rule, Path, float]]:
+    def terms(self, source: int, query: int, answer: int) -> Iterator[PathTerm]:
         """Yield what each rule adds along each path."""
         name = self.model.relations.operator_name
         excludes = bool(self.model.excludes_source(np.array([query]))[0])
         operator, memory = (each[:, 0].cpu().numpy() for each in self._attend(np.array([query])).pair)
         search = PathSearch(self.operators, operator / self._norms(operator, memory, source), memory)
-        for body, path, amount in search.paths(source, answer):
+        for body, path, contribution in search.paths(source, answer):
             confidence = body_confidence(body, operator, memory)
-            yield Rule(name(query), tuple(map(name, body)), confidence, distinct_ends=excludes), path, amount
+            yield (
+                Rule(name(query), tuple(map(name, body)), confidence, distinct_ends=excludes),
+                path,
+                contribution,
+            )
 
     @torch.no_grad()
     def _attend(self, queries: Ids) -> Attention:

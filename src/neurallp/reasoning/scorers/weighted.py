@@ -13,17 +13,14 @@ from ...graph.knowledge_base import KnowledgeBase
 from ...graph.operators import Operators
 from ...graph.parallel import num_cores
 from ...graph.scores import Scores
-from ...rules.paths import Path, PathLattice, follow
+from ...rules.paths import PathLattice, follow
 from ...rules.rule import Rule
 from ...weighting.clue_kernels import SMOOTHING, Clues
 from ...weighting.features import Features, FeatureWalker, build_trie, csr_segments, list_clues
 from ...weighting.features_kernels import CsrSegments, Trie
 from ...weighting.fitting_kernels import add_scores
 from ...weighting.weighted_rules import WeightedQuery, WeightedRules, log_frequencies
-
-#: A rule, its path, and what it adds to a score along it.
-Part = tuple[Rule, Path, float]
-
+from . import PathTerm
 
 #: In the place of a rule's number.
 PRIOR = -1
@@ -126,7 +123,7 @@ class WeightedScorer:
             self._kept[query] = build_trie(bodies), clues, priors
         return self._kept[query]
 
-    def parts(self, source: int, query: int, answer: int) -> Iterator[Part]:
+    def terms(self, source: int, query: int, answer: int) -> Iterator[PathTerm]:
         """Yield what each rule adds along each path, the largest first, those against the answer among them.
 
         A rule's part is divided among its paths as the walk is. The prior's path is one fact of the answer.
@@ -134,7 +131,7 @@ class WeightedScorer:
         if source == answer and self.weighted.excludes_source(query):
             return
         order = count()  # breaks ties without comparing rules
-        heap: list[tuple[float, int, Part | None, Iterator[Part]]] = []
+        heap: list[tuple[float, int, PathTerm | None, Iterator[PathTerm]]] = []
         for number, amount in self._amounts(source, query, answer):
             paths = self._paths(number, query, (source, answer), amount)
             heapq.heappush(heap, (-abs(amount), next(order), None, paths))
@@ -160,7 +157,7 @@ class WeightedScorer:
             amounts = (weighted.weights[rules] * evidence).sum(axis=1)
             yield from zip(rules.tolist(), amounts.tolist(), strict=True)
 
-    def _paths(self, number: int, query: int, ends: tuple[int, int], amount: float) -> Iterator[Part]:
+    def _paths(self, number: int, query: int, ends: tuple[int, int], amount: float) -> Iterator[PathTerm]:
         """Yield a rule's paths with what each adds, the largest first: its share of all walks that arrive."""
         weighted, (source, answer) = self.weighted.queries[query], ends
         if number == PRIOR:
