@@ -28,7 +28,7 @@ def test_learn_evaluate_and_ask_work_together(run, files, tmp_path):
     assert json.loads(out)["model"] == str(tmp_path / "m")
     code, out, _ = run("qa", "evaluate", tmp_path / "m", files / "kb.tsv", files / "test.tsv", "--json")
     assert code == 0
-    assert {"accuracy", "hits@1", "f1", "questions"} <= json.loads(out)["own_spotting"].keys()
+    assert {"accuracy", "hits@1", "f1", "questions"} <= json.loads(out)["linked"].keys()
 
 
 def test_a_resumed_run_ends_as_one_that_was_not_interrupted(run, refuse, files, tmp_path):
@@ -53,15 +53,15 @@ def test_a_device_that_is_not_there_is_refused(refuse, files, tmp_path):
     assert "Cannot use the device 'gpu'" in refuse(*command, "--device", "gpu")
 
 
-def test_evaluate_reports_marks_and_own_spotting_apart(run, files):
+def test_evaluate_reports_marked_and_linked_entities_apart(run, files):
     code, out, _ = run("qa", "evaluate", files / "model", files / "kb.tsv", files / "test.tsv", "--json")
     found = json.loads(out)
     assert code == 0
-    assert found["questions"] == found["own_spotting"]["questions"] == 60
+    assert found["questions"] == found["linked"]["questions"] == 60
     assert found["hits@1"] > 0.9
     code, out, _ = run("qa", "evaluate", files / "model", files / "kb.tsv", files / "test.tsv")
-    assert "marks given" in out
-    assert "own spotting" in out
+    assert "entity marked" in out
+    assert "entity linked" in out
 
 
 def test_ask_gives_answers_the_rule_and_the_facts(run, files, cinema):

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from samples import attentions
 
 from neurallp import KnowledgeBase, QuestionError, QuestionProgram
-from neurallp.qa.answering import weigh_bodies
+from neurallp.qa.rules import DegreeExtension, extract_by_degree
 from neurallp.rules.extraction import extract_all
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -98,7 +98,8 @@ def test_where_everything_is_usual_bodies_weigh_what_algorithm_1_says(drawn):
     operator, memory = drawn
     size = operator.shape[2]
     want = {body: c for body, c in extract_all(operator, memory).items() if body and c > 0}
-    found = dict(weigh_bodies(operator, memory, np.ones(size), np.ones((size, size)), normalize=False))
+    extension = DegreeExtension(np.ones(size), np.ones((size, size)), normalize=False)
+    found = dict(extract_by_degree(operator, memory, extension))
     total = sum(want.values())
     assert found == pytest.approx({body: c / total for body, c in want.items()})
 

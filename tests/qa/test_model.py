@@ -5,7 +5,7 @@ from neurallp.config import QuestionConfig
 from neurallp.engines.reference import ReferenceEngine
 from neurallp.graph.operators import Operators
 from neurallp.graph.vocabulary import Relations
-from neurallp.qa.examples import Reader, read_phrase
+from neurallp.qa.examples import Interpreter, phrase_around
 from neurallp.qa.model import Phrase, QuestionModel
 from neurallp.qa.tokens import WordVocabulary
 
@@ -23,8 +23,8 @@ def operators(asked, *phrases):
 
 
 def test_the_words_of_a_question_are_those_around_its_entity():
-    mention = Reader(cinema_of("Rio")).readings("who, pray, directed Rio of old?")[0].mention
-    assert read_phrase("who, pray, directed Rio of old?", mention) == Phrase(
+    mention = Interpreter(cinema_of("Rio")).interpret("who, pray, directed Rio of old?")[0].mention
+    assert phrase_around("who, pray, directed Rio of old?", mention) == Phrase(
         ("who", "pray", "directed", "of", "old"), 3
     )
 

@@ -1,4 +1,4 @@
-"""`demo questions`: questions about made-up films, learned from answers alone, asked and explained."""
+"""`demo questions`: learns from questions about invented films and their answers, then answers new ones."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def show_questions(seed: int, as_json: bool) -> None:
-    """Learn from questions with answers, then answer some that were not among them."""
+    """Learn from questions with answers, then answer and evaluate questions that were not among them."""
     from ..config import configure_questions
     from ..datasets.movies import movie_questions, movies_knowledge_base
     from ..pipeline.questions import finish_questions, prepare_questions
@@ -21,8 +21,8 @@ def show_questions(seed: int, as_json: bool) -> None:
     train, test = movie_questions(kb, 2000, seed), movie_questions(kb, 400, seed + 1)
     if not as_json:
         console.print(
-            f"Made-up films: {len(kb.entities):,} entities, {len(kb.facts):,} facts; "
-            f"{len(train):,} questions with their answers, and no word about relations."
+            f"Invented films: {len(kb.entities):,} entities, {len(kb.facts):,} facts; "
+            f"{len(train):,} questions with their answers, none of which names a relation."
         )
     training = prepare_questions(kb, train, *configure_questions(seed=seed, num_epochs=6))
     for _ in watch(training, quiet=as_json):
@@ -36,8 +36,8 @@ def show_questions(seed: int, as_json: bool) -> None:
     for each in asked:
         console.print(f"\n[bold]{escape(each.question)}?[/]", soft_wrap=True)
         show_answers(each)
-    console.print("\n[bold]How often it is right[/] on questions it has not seen")
-    console.print(question_measures_table({"marks given": found.marked, "own spotting": found.own_spotting}))
+    console.print("\n[bold]Measures[/] on questions that training has not seen")
+    console.print(question_measures_table({"entity marked": found.marked, "entity linked": found.linked}))
 
 
 def one_of_each_length(questions: "list[WordQuestion]") -> "list[WordQuestion]":

@@ -79,7 +79,7 @@ class Relations(Vocabulary):
 
     def __init__(self, names: Iterable[str]) -> None:
         super().__init__(names)
-        marked = [name for name in self.names if name.startswith(INVERSE_MARK)]
+        marked = list(filter(is_inverse, self.names))
         if marked:
             raise DataError(
                 f"Relation {marked[0]!r} starts with {INVERSE_MARK!r}, which marks an inverse. Rename it."
@@ -101,6 +101,5 @@ class Relations(Vocabulary):
 
     def operator_id(self, name: str) -> int:
         """Return the operator called `name` or `~name`."""
-        if name.startswith(INVERSE_MARK):
-            return self.inverse(self.id(name.removeprefix(INVERSE_MARK)))
-        return self.id(name)
+        relation = self.id(relation_of(name))
+        return self.inverse(relation) if is_inverse(name) else relation

@@ -1,4 +1,4 @@
-"""A program that answers questions in words: learn it from questions and answers, ask, judge and keep it."""
+"""Questions in words: learn a program from questions with their answers, ask it, evaluate it, save it."""
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -17,32 +17,33 @@ from ..graph.operators import Operators
 from ..io.files import AnyPath
 from ..io.models import questions as question_models
 from ..neural.training import require_device
-from ..qa.answering import QuestionReasoner, WordAnswers
-from ..qa.evaluation import QuestionMeasures, Verdicts, judge
-from ..qa.examples import Lessons, Reader, WordQuestion, make_lessons
+from ..qa.answering import QuestionReasoner
+from ..qa.answers import WordAnswers
+from ..qa.evaluation import QuestionMeasures, QuestionResults, evaluate_questions
+from ..qa.examples import Interpreter, QuestionExamples, WordQuestion, make_examples
 from ..qa.model import QuestionModel
 from ..qa.tokens import WordVocabulary, tokenise
 from ..qa.training import QuestionEpoch, QuestionTraining
 
-#: The share of the questions that is held out to choose the epoch and the threshold.
+#: Share of the questions that is held out to choose the epoch and the threshold.
 VALID_SHARE = 0.1
 
-#: Questions held out for validation, at most: more would only cost time.
+#: Most questions that are held out.
 MAX_VALID = 1000
 
 
 @dataclass(frozen=True)
 class QuestionEvaluation:
-    """Measures of questions with their marks, without them, and of each type by itself."""
+    """Measures of questions with their entity marked, with it found by entity linking, and by type."""
 
     marked: QuestionMeasures
-    own_spotting: QuestionMeasures
-    kinds: dict[str, QuestionMeasures]
+    linked: QuestionMeasures
+    kinds: dict[str, QuestionMeasures]  # with the entity marked
 
     def as_dict(self) -> dict[str, Any]:
-        """Return one JSON object: the measures with marks, and the others under their names."""
+        """Return one JSON object: the measures with the entity marked, and the others under their names."""
         kinds = {name: measures.as_dict() for name, measures in self.kinds.items()}
-        return {**self.marked.as_dict(), "own_spotting": self.own_spotting.as_dict(), "types": kinds}
+        return {**self.marked.as_dict(), "linked": self.linked.as_dict(), "types": kinds}
 
 
 class QuestionProgram:
@@ -79,35 +80,33 @@ class QuestionProgram:
         return self._reasoner(facts)
 
     def _make_reasoner(self, kb: KnowledgeBase) -> QuestionReasoner:
-        if not any(name in self.model.relations for name in kb.relations):
-            wanted = ", ".join(map(repr, self.model.relations[:5]))
-            raise DataError(f"Knowledge base and model share no relation. The model knows {wanted} ….")
         return QuestionReasoner(kb, self.model, self.threshold)
 
     def evaluate(
         self, questions: Sequence[WordQuestion], kb: KnowledgeBase | None = None
     ) -> QuestionEvaluation:
-        """Return how right the answers are, with the marks given and with our own spotting."""
-        marked, kinds = self._judge(questions, kb)
-        unmarked, _ = self._judge([question.unmarked for question in questions], kb)
+        """Return the measures of the answers, with the entity marked and with entity linking."""
+        marked, kinds = self._results(questions, kb)
+        linked, _ = self._results([question.unmarked for question in questions], kb)
         named = sorted({kind for kind in kinds if kind is not None})
         flags = np.array(kinds)
         return QuestionEvaluation(
             self._measure(marked),
-            self._measure(unmarked),
+            self._measure(linked),
             {kind: self._measure(marked[flags == kind]) for kind in named},
         )
 
-    def _measure(self, verdicts: Verdicts) -> QuestionMeasures:
-        return QuestionMeasures.of(verdicts, self.threshold)
+    def _measure(self, results: QuestionResults) -> QuestionMeasures:
+        return QuestionMeasures.of(results, self.threshold)
 
-    def _judge(
+    def _results(
         self, questions: Sequence[WordQuestion], kb: KnowledgeBase | None
-    ) -> tuple[Verdicts, list[str | None]]:
+    ) -> tuple[QuestionResults, list[str | None]]:
+        """Return the results of questions and the types of their rows; those without an entity come last."""
         reasoner = self.reasoner(kb)
-        lessons, unread = make_lessons(questions, reasoner.reader)
-        found = judge(self.model, reasoner.engine, lessons, len(unread))
-        return found, [*lessons.kinds, *(question.kind for question in unread)]
+        examples, failed = make_examples(questions, reasoner.interpreter)
+        found = evaluate_questions(self.model, reasoner.engine, examples, len(failed))
+        return found, [*examples.kinds, *(question.kind for question in failed)]
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
         """Write the model folder: weights, configuration, relations, words, history and measures."""
@@ -133,13 +132,13 @@ def prepare_questions(
 ) -> QuestionTraining:
     """Return a training run that has not begun; the seed fixes weights, order and what is kept back."""
     require_device(device)
-    # Before marks are known, common words are those that most questions hold: names surprise already.
-    first_words = WordVocabulary.of([[token.word for token in tokenise(q.text)] for q in questions])
-    lessons, unread = make_lessons(questions, Reader(kb, first_words))
-    if lost := len(unread) + len(lessons) - len(lessons.answerable):
+    # Which words belong to names is not known yet: count the words of whole questions first.
+    all_words = WordVocabulary.of([[token.word for token in tokenise(q.text)] for q in questions])
+    examples, failed = make_examples(questions, Interpreter(kb, all_words))
+    if lost := len(failed) + len(examples) - len(examples.answerable):
         what = f"{lost:,} of {len(questions):,} questions name no known entity or no known answer"
         warnings.warn(f"Left out: {what}.", DataWarning, stacklevel=3)
-    train, valid = _split(lessons[lessons.answerable], training_config)
+    train, valid = _split(examples[examples.answerable], training_config)
     torch.manual_seed(training_config.seed)
     words = WordVocabulary.of(phrase.words for phrase in train.phrases)
     model = QuestionModel(kb.relations, words, model_config).to(device)
@@ -147,14 +146,17 @@ def prepare_questions(
     return QuestionTraining(model, walker, train, valid, training_config)
 
 
-def _split(lessons: Lessons, config: QuestionTrainingConfig) -> tuple[Lessons, Lessons]:
-    num_valid = min(MAX_VALID, round(VALID_SHARE * len(lessons)))
-    if not 0 < num_valid < len(lessons):
+def _split(
+    examples: QuestionExamples, config: QuestionTrainingConfig
+) -> tuple[QuestionExamples, QuestionExamples]:
+    """Return the examples to train on and those to validate on."""
+    num_valid = min(MAX_VALID, round(VALID_SHARE * len(examples)))
+    if not 0 < num_valid < len(examples):
         raise DataError(
-            f"{len(lessons)} questions that can be learned from are too few to keep some back. Give more."
+            f"{len(examples)} questions that can be learned from are too few to hold some out. Give more."
         )
-    order = np.random.default_rng(config.seed).permutation(len(lessons))
-    return lessons[order[num_valid:]], lessons[order[:num_valid]]
+    order = np.random.default_rng(config.seed).permutation(len(examples))
+    return examples[order[num_valid:]], examples[order[:num_valid]]
 
 
 def finish_questions(training: QuestionTraining, kb: KnowledgeBase) -> QuestionProgram:

@@ -15,8 +15,8 @@ from ..errors import ConfigError
 from ..neural.objective import SMALLEST_SCORE
 from ..neural.optimizer import Optimizer, copy_of, flatten
 from ..neural.training import one_torch_thread
-from .evaluation import judge
-from .examples import Lessons
+from .evaluation import evaluate_questions
+from .examples import QuestionExamples
 from .model import QuestionModel
 
 #: A longer gradient is shortened to this.
@@ -48,8 +48,8 @@ class QuestionTraining:
         self,
         model: QuestionModel,
         engine: Engine,
-        train: Lessons,
-        valid: Lessons,
+        train: QuestionExamples,
+        valid: QuestionExamples,
         config: QuestionTrainingConfig,
     ) -> None:
         self.model, self.engine, self.train, self.valid, self.config = model, engine, train, valid, config
@@ -101,26 +101,26 @@ class QuestionTraining:
         loss = float(np.mean([self._step(batch) for batch in self._batches(rng)]))
         if not isfinite(loss):
             raise ConfigError(f"The loss of epoch {number} is {loss}. Lower the learning_rate.")
-        found = judge(self.model.eval(), self.engine, self.valid)
+        found = evaluate_questions(self.model.eval(), self.engine, self.valid)
         selection_metric = float(found.hits_at_1[:, 0].mean()), float(found.accuracy[:, 0].mean())
         # Of equals the last: it has learned for longer, so that its rules are surer.
         is_best = all(selection_metric >= epoch.selection_metric for epoch in self.history)
         seconds = perf_counter() - started
         return QuestionEpoch(number, loss, *selection_metric, found.best_threshold(), seconds, is_best)
 
-    def _batches(self, rng: np.random.Generator) -> Iterator[Lessons]:
+    def _batches(self, rng: np.random.Generator) -> Iterator[QuestionExamples]:
         order = rng.permutation(len(self.train))
         for start in range(0, len(order), self.config.batch_size):
             yield self.train[order[start : start + self.config.batch_size]]
 
-    def _step(self, batch: Lessons) -> float:
+    def _step(self, batch: QuestionExamples) -> float:
         loss = self.loss(batch)
         gradient = flatten(torch.autograd.grad(loss, self.descent.weights, materialize_grads=True))
         self.descent.step(gradient * (LONGEST / gradient.norm()).clamp(max=1.0))
         self.on_step()
         return float(loss.detach())
 
-    def loss(self, batch: Lessons) -> Tensor:
+    def loss(self, batch: QuestionExamples) -> Tensor:
         """Return the mean of -log of the right answers' share of all scores.
 
         Of several right answers the sum counts: which of them gets how much is left to the walk.

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice, product
+from typing import Protocol
 
 import numpy as np
 
@@ -16,14 +17,27 @@ from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
 from ..graph.questions import KnownAnswers
 from ..graph.scores import Scores
-from ..graph.vocabulary import INVERSE_MARK, Relations
+from ..graph.vocabulary import Relations, relation_of
 from ..neural.model import NeuralLP
+from ..rules.paths import find_paths, stages, stages_back
 from ..rules.rule import Rule
 from ..weighting.weighted_rules import WeightedRules
-from .answers import Answer, MissingFact, Part, Predictions, Proof, WhyNot
-from .calibration import Calibration, shares
-from .paths import find_paths, stages, stages_back
-from .scorers import Evidence, GivenScorer, NeuralScorer, WeightedScorer, body_ids
+from .answers import Answer, MissingFact, Predictions, Proof, Term, WhyNot
+from .calibration import Calibration, normalized_scores
+from .scorers import RuleScorer
+from .scorers.given import GivenScorer, body_ids
+from .scorers.neural import NeuralScorer
+from .scorers.weighted import WeightedScorer
+
+
+class HasRelations(Protocol):
+    """A model that was learned for some relations."""
+
+    @property
+    def relations(self) -> Relations:
+        """The relations that the model knows."""
+        ...
+
 
 #: What knows its relations by itself, and what is taken from the rules and the facts.
 Learned = NeuralLP | WeightedRules
@@ -59,7 +73,7 @@ class Reasoner:
         return make_engine(self._engine_name, self.operators)
 
     @cached_property
-    def evidence(self) -> Evidence:
+    def scorer(self) -> RuleScorer:
         """The model or the rules, bound to the facts."""
         if isinstance(self.basis, NeuralLP):
             return NeuralScorer(self.basis, self.operators, self.engine)
@@ -73,7 +87,7 @@ class Reasoner:
 
     def scores(self, sources: Ids, queries: Ids) -> Scores:
         """Return a row of scores for each question."""
-        return self.evidence.scores(sources, queries)
+        return self.scorer.scores(sources, queries)
 
     def ask(
         self, *, head: str | None = None, tail: str | None = None, relation: str, k: int = 10
@@ -85,10 +99,10 @@ class Reasoner:
         return self._describe(source, query, entities[best], values[best], (entities, values))
 
     def explain(self, head: str, relation: str, tail: str, k: int = 3) -> Proof:
-        """Return why (head, relation, tail) scores what it does, with the `k` largest parts."""
+        """Return why (head, relation, tail) scores what it does, with its `k` largest terms."""
         source, query, answer, found = self._judge(head, relation, tail)
-        parts = islice(self.evidence.parts(source, query, answer), k) if found.score else ()
-        return Proof(found, tuple(Part(rule, self._names(path), amount) for rule, path, amount in parts))
+        terms = islice(self.scorer.terms(source, query, answer), k) if found.score else ()
+        return Proof(found, tuple(Term(rule, self._names(path), value) for rule, path, value in terms))
 
     def why_not(self, head: str, relation: str, tail: str, k: int = 3) -> WhyNot:
         """Return the `k` most confident rules that are one fact short of (head, relation, tail).
@@ -96,7 +110,7 @@ class Reasoner:
         What only a prior speaks for does not follow.
         """
         source, query, answer, found = self._judge(head, relation, tail)
-        reached = self.evidence.reached(np.array([source]), np.array([query]))
+        reached = self.scorer.reached(np.array([source]), np.array([query]))
         follows = bool(reached.at(np.array([0]), np.array([answer]))[0] > 0)
         missing_facts = () if follows else islice(self._missing_facts(source, query, answer), k)
         return WhyNot(found, follows, tuple(missing_facts))
@@ -174,7 +188,9 @@ class Reasoner:
         candidates = np.zeros(len(self.kb.entities))
         candidates[row[0]] = row[1]
         candidates[facts] = -np.inf
-        said = self.calibration.probabilities(shares(candidates, has_logarithmic_scores(self.basis)))
+        said = self.calibration.probabilities(
+            normalized_scores(candidates, has_logarithmic_scores(self.basis))
+        )
         return [float(said[entity]) if candidates[entity] > 0 else None for entity in entities]
 
     def _ranks(self, scores: Floats, values: Floats) -> Floats:
@@ -186,7 +202,7 @@ class Reasoner:
         return np.asarray(better + (ties + 1) / 2)
 
     def _missing_facts(self, source: int, query: int, answer: int) -> Iterator[MissingFact]:
-        for rule in islice(self.evidence.rules(query), RULES_EXAMINED):
+        for rule in islice(self.scorer.rules(query), RULES_EXAMINED):
             if (
                 rule.is_deductive
                 and rule.body
@@ -205,7 +221,7 @@ class Reasoner:
                 if not self._is_asked(body[place], ends, (source, query, answer)):
                     before = next(find_paths(self.operators, body[:place], source, ends[0]))
                     after = next(find_paths(self.operators, body[place + 1 :], ends[1], answer))
-                    if rule.admits((*before, *after)):
+                    if rule.satisfies_inequalities((*before, *after)):
                         yield MissingFact(rule, self._names((*before, *after)), int(place), ways[place])
                         return
 
@@ -216,7 +232,7 @@ class Reasoner:
 
     def _predict(self, sources: Ids, query: int, k: int, known: bool) -> Predictions:
         queries = np.full(len(sources), query)
-        scores = self.evidence.reached(sources, queries)
+        scores = self.scorer.reached(sources, queries)
         facts = np.zeros(len(scores.values), dtype=bool)
         facts[scores.places(*self._known.pairs(sources, queries))] = True
         wanted = np.flatnonzero((scores.values > 0) & (known | ~facts))
@@ -251,7 +267,7 @@ def relations_of(kb: KnowledgeBase, basis: Basis) -> Relations:
 
 def _named(rules: Iterable[Rule]) -> list[str]:
     """Return the relations that rules speak of."""
-    names = (name.removeprefix(INVERSE_MARK) for rule in rules for name in (*rule.body, rule.target))
+    names = (relation_of(name) for rule in rules for name in (*rule.body, rule.target))
     return list(dict.fromkeys(names))
 
 
@@ -262,7 +278,7 @@ def note_relations(kb: KnowledgeBase, basis: Learned | Sequence[Rule]) -> None:
             _warn(surplus, "the model does not know", "Left out")
         wanted: Iterable[str] = basis.relations
     else:
-        wanted = dict.fromkeys(name.removeprefix(INVERSE_MARK) for rule in basis for name in rule.body)
+        wanted = dict.fromkeys(relation_of(name) for rule in basis for name in rule.body)
     if missing := [name for name in wanted if name not in kb.relations]:
         _warn(missing, "the knowledge base has no facts of", "Nothing follows from them")
 
@@ -272,7 +288,7 @@ def _warn(names: Sequence[str], what: str, so: str) -> None:
     warnings.warn(f"{so}: {what} {', '.join(map(repr, names[:5]))}{more}.", DataWarning, stacklevel=4)
 
 
-def require_relations(kb: KnowledgeBase, model: Learned) -> list[str]:
+def require_relations(kb: KnowledgeBase, model: HasRelations) -> list[str]:
     """Return the relations of `kb` that `model` does not know; raise when they share none."""
     shared = [name for name in kb.relations if name in model.relations]
     if not shared:

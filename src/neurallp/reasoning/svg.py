@@ -6,7 +6,7 @@ from html import escape
 from itertools import accumulate
 from unicodedata import east_asian_width
 
-from ..graph.vocabulary import INVERSE_MARK
+from ..graph.vocabulary import is_inverse, relation_of
 
 #: (body, path, what it adds) of one path; drawn as one line from the source to the answer.
 Strand = tuple[Sequence[str], Sequence[str], str]
@@ -73,7 +73,7 @@ def _draw_strand(strand: Strand, lane: float, ends: tuple[Point, Point]) -> str:
 
 def _arrow(operator: str, start: Point, end: Point, via: Point | None = None) -> str:
     """Return an arrow from head to tail, which for an inverse points back; a line for what is the same."""
-    end_of = "start" if operator.startswith(INVERSE_MARK) else "end"
+    end_of = "start" if is_inverse(operator) else "end"
     marker = "" if operator == SAME else f' marker-{end_of}="url(#arrow)"'
     (x1, y1), (x2, y2) = start, end
     x, y = via or ((x1 + x2) / 2, (y1 + y2) / 2)
@@ -90,7 +90,7 @@ def _box(name: str, point: Point, kind: str = "entity") -> str:
 
 
 def _label(operator: str) -> str:
-    name = operator.removeprefix(INVERSE_MARK)
+    name = relation_of(operator)
     return f"<title>{_clean(name)}</title>{_short(name)}"
 
 

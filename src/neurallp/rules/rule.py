@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..graph.vocabulary import INVERSE_MARK
+from ..graph.vocabulary import is_inverse, relation_of
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class Rule:
         """Whether no step may come back to the source."""
         return all((0, place) in self.all_inequalities for place in range(1, len(self.body) + 1))
 
-    def admits(self, path: Sequence[object]) -> bool:
-        """Return whether a path has different entities wherever the rule wants them."""
+    def satisfies_inequalities(self, path: Sequence[object]) -> bool:
+        """Return whether the entities along `path` differ at every pair of positions that must differ."""
         return all(path[i] != path[j] for i, j in self.all_inequalities)
 
     def as_dict(self) -> dict[str, object]:
@@ -93,8 +93,8 @@ class Rule:
 
 def atom(operator: str, source: str, answer: str) -> str:
     """Return `name(source, answer)`, or for an inverse `name(answer, source)`."""
-    if operator.startswith(INVERSE_MARK):
-        return f"{operator.removeprefix(INVERSE_MARK)}({answer}, {source})"
+    if is_inverse(operator):
+        return f"{relation_of(operator)}({answer}, {source})"
     return f"{operator}({source}, {answer})"
 
 
@@ -148,7 +148,7 @@ class RuleFilter:
 
     def keeps(self, rule: Rule) -> bool:
         """Return whether a rule passes."""
-        names = {name.removeprefix(INVERSE_MARK) for name in rule.body}
+        names = set(map(relation_of, rule.body))
         return (
             rule.normalized_confidence >= self.min_confidence
             and (self.max_length is None or len(rule.body) <= self.max_length)

@@ -10,7 +10,7 @@ import numpy as np
 from ..graph.arrays import Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
-from ..graph.vocabulary import INVERSE_MARK
+from ..graph.vocabulary import inverse_name, is_inverse
 from .rule import Rule, RuleSet
 from .support import derive
 
@@ -118,17 +118,11 @@ def invert_rule(rule: Rule) -> Rule:
 
     Both conclude the same facts, but one is asked from the head and the other from the tail.
     """
-    body = tuple(_inverse(name) for name in reversed(rule.body))
+    body = tuple(map(inverse_name, reversed(rule.body)))
     inequalities = tuple(sorted((len(body) - j, len(body) - i) for i, j in rule.inequalities))
-    return replace(rule, target=_inverse(rule.target), body=body, inequalities=inequalities)
+    return replace(rule, target=inverse_name(rule.target), body=body, inequalities=inequalities)
 
 
 def face_forward(rule: Rule) -> Rule:
     """Return the rule, or its mirror image where its target is an inverse."""
-    return invert_rule(rule) if rule.target.startswith(INVERSE_MARK) else rule
-
-
-def _inverse(operator: str) -> str:
-    if operator.startswith(INVERSE_MARK):
-        return operator.removeprefix(INVERSE_MARK)
-    return INVERSE_MARK + operator
+    return invert_rule(rule) if is_inverse(rule.target) else rule

@@ -14,7 +14,7 @@ from ..graph.arrays import Flags, Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
 from ..graph.scores import Scores
-from ..graph.vocabulary import INVERSE_MARK, Relations
+from ..graph.vocabulary import Relations, is_inverse
 from .rule import Rule, RuleSet
 
 Places = Collection[tuple[int, int]]
@@ -163,6 +163,6 @@ def derive(rule: Rule, kb: KnowledgeBase, operators: Operators | None = None) ->
     """
     body = [kb.relations.operator_id(name) for name in rule.body]
     pairs = list_pairs(operators or Operators.of(kb), body, rule.all_inequalities)
-    if rule.target.startswith(INVERSE_MARK):
+    if is_inverse(rule.target):
         pairs = pairs[np.lexsort(pairs.T)][:, ::-1]
     return pairs
