@@ -41,7 +41,9 @@ def _names(node: ast.stmt) -> list[str]:
     if isinstance(node, ast.Import | ast.ImportFrom):
         return [(alias.asname or alias.name).split(".")[0] for alias in node.names]
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-    return [name.id for target in targets if target for name in ast.walk(target) if isinstance(name, ast.Name)]
+    return [
+        name.id for target in targets if target for name in ast.walk(target) if isinstance(name, ast.Name)
+    ]
 
 
 def exists(dotted: str) -> bool:
@@ -89,7 +91,6 @@ def where_defined(name: str) -> list[str]:
         for module, path in modules().items()
         if isinstance(members(path).get(name), ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign)
         or any(
-            isinstance(node, ast.ClassDef) and name in _class_members(node)
-            for node in members(path).values()
+            isinstance(node, ast.ClassDef) and name in _class_members(node) for node in members(path).values()
         )
     ]

@@ -1,4 +1,4 @@
-"""The shape of the code: short functions, short files, few parameters, few layers, tests that mirror the tree."""
+"""The shape of the code: short functions and files, few parameters and layers, tests that mirror the tree."""
 
 import ast
 import tomllib
@@ -58,7 +58,10 @@ def check_limit(measured, limit, known):
 
 def test_no_function_is_longer_than_its_limit():
     measured = [
-        (f"{name_of(path)}:{function.name}", code_lines(function, path.read_text(encoding="utf-8").splitlines()))
+        (
+            f"{name_of(path)}:{function.name}",
+            code_lines(function, path.read_text(encoding="utf-8").splitlines()),
+        )
         for path in FILES
         for function in functions(path)
     ]

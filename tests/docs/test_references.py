@@ -72,7 +72,15 @@ def test_every_path_of_a_file_exists(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_resolves(page):
     for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text(encoding="utf-8")):
-        assert (page.parent / link).exists(), f"{page.relative_to(ROOT)} links to {link}, which does not exist."
+        assert (page.parent / link).exists(), (
+            f"{page.relative_to(ROOT)} links to {link}, which does not exist."
+        )
+
+
+def test_every_package_is_described_in_the_architecture():
+    described = {row[0].strip("`") for row in table_rows(DOCS / "architecture.md")}
+    entries = {path.stem for path in PACKAGE.iterdir() if not path.name.startswith("__")} - {"py"}
+    assert entries <= described, f"docs/architecture.md does not describe {entries - described}."
 
 
 def test_every_page_is_linked_from_the_readme():
@@ -100,7 +108,7 @@ def test_each_part_of_the_paper_has_an_existing_place(part):
     rows = [row for row in table_rows(DOCS / "paper-in-code.md") if part in numbered_parts(row[0])]
     assert rows, f"docs/paper-in-code.md has no row for {part} of the paper."
     assert any(list(places(row[1])) for row in rows), (
-        f"docs/paper-in-code.md: the row of {part} names no module, function or file that exists: {rows[0][1]}"
+        f"docs/paper-in-code.md: the row of {part} names no existing module, function or file: {rows[0][1]}"
     )
 
 
