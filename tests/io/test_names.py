@@ -1,0 +1,39 @@
+import csv
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neurallp.io.names import find_unwritable, quote_field
+
+
+@pytest.mark.parametrize("delimiter", ["", "tab", "comma"])
+@pytest.mark.parametrize("name", ["anna", "it's", 'say "hi"', "a,b", "日本 😀", "a b"])
+def test_plain_names_can_be_written_everywhere(name, delimiter):
+    assert find_unwritable(name, delimiter) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "delimiter", "why"),
+    [
+        ("", "", "empty"),
+        (" anna", "tab", "whitespace"),
+        ("anna\n", "comma", "whitespace"),
+        ("a\tb", "tab", "only .csv can hold"),
+        ("a\nb", "tab", "only .csv can hold"),
+        ("a\ud800", "", "UTF-8 cannot hold"),
+    ],
+)
+def test_names_that_would_not_be_read_back_are_named_with_the_reason(name, delimiter, why):
+    assert why in find_unwritable(name, delimiter)
+
+
+def test_formats_that_are_not_text_keep_whitespace():
+    assert find_unwritable(" a\tb\n") == ""
+
+
+@given(st.lists(st.text(alphabet='ab,"\n\r ;é'), min_size=3, max_size=3))
+def test_quoted_fields_are_read_back_by_another_csv_reader(fields):
+    line = ",".join(map(quote_field, fields))
+    assert list(csv.reader(io.StringIO(line, newline=""), strict=True)) == [fields]
