@@ -1,4 +1,4 @@
-"""The same rules over the same facts in our engine, DuckDB and SWI-Prolog: what they derive must be equal."""
+"""Conclusions of generated rules in neurallp, DuckDB and SWI-Prolog, which must be equal, and their time."""
 
 import argparse
 import sys
@@ -12,6 +12,7 @@ import numpy as np
 from graphs import make_facts
 from report import report
 
+from neurallp.graph.vocabulary import inverse_name
 from neurallp.rules.rule import Rule
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
@@ -21,7 +22,7 @@ Triples = set[tuple[str, str, str]]
 
 
 def main() -> None:
-    """Derive with each program, and compare what comes out."""
+    """Derive with each program, and compare the conclusions."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--facts", type=int, default=100_000)
     parser.add_argument("--entities", type=int, default=20_000)
@@ -39,8 +40,8 @@ def main() -> None:
 
 
 def make_triples(num_entities: int, num_relations: int, num_facts: int) -> list[tuple[str, str, str]]:
-    """Return made-up facts by name."""
-    # Some are drawn twice and count once, so a few more are drawn.
+    """Return generated facts by name."""
+    # Some are sampled twice and count once, so a few more are sampled.
     facts = make_facts(num_entities, num_relations, num_facts + num_facts // 10, skew=0.3)[:num_facts]
     return [(f"e{head}", f"r{relation}", f"e{tail}") for head, relation, tail in facts.tolist()]
 
@@ -48,7 +49,7 @@ def make_triples(num_entities: int, num_relations: int, num_facts: int) -> list[
 def make_rules(num_relations: int, num_rules: int, seed: int) -> list[Rule]:
     """Return distinct rules with bodies of up to three atoms, in all directions, half of them with X != Y."""
     rng = np.random.default_rng(seed)
-    names = np.array([mark + f"r{r}" for r in range(num_relations) for mark in ("", "~")])
+    names = np.array([name for r in range(num_relations) for name in (f"r{r}", inverse_name(f"r{r}"))])
     rules: dict[object, Rule] = {}
     while len(rules) < num_rules:
         target, *body = rng.choice(names, size=rng.choice([2, 3, 4], p=[0.1, 0.5, 0.4])).tolist()
@@ -58,7 +59,7 @@ def make_rules(num_relations: int, num_rules: int, seed: int) -> list[Rule]:
 
 
 def compare(rules: list[Rule], triples: list[tuple[str, str, str]]) -> list[dict[str, Any]]:
-    """Return a row for each program: what it derived, in how many seconds, and whether it equals ours."""
+    """Return a row for each program: conclusions, seconds, and whether they equal those of neurallp."""
     rows, expected = [], None
     for name, derive in PROGRAMS.items():
         with tempfile.TemporaryDirectory() as folder:
@@ -73,7 +74,7 @@ def compare(rules: list[Rule], triples: list[tuple[str, str, str]]) -> list[dict
 
 
 def by_prolog(rules: list[Rule], triples: list[tuple[str, str, str]], folder: Path) -> Triples:
-    """Return what SWI-Prolog derives, printed the fast way: our names are plain."""
+    """Return what SWI-Prolog derives, printed without escapes, since these names are plain."""
     return foreign.by_prolog(rules, triples, folder, plain=True)
 
 

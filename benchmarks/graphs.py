@@ -1,4 +1,4 @@
-"""Knowledge bases to measure on: made up, of several shapes, or read from NEURALLP_DATA."""
+"""Graphs to measure on: generated ones of several shapes, or data sets below NEURALLP_DATA."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from neurallp.graph.knowledge_base import Split, split_triples
 from neurallp.graph.operators import Operators
 from neurallp.io.triples import load
 
-#: name: (entities, relations, facts, how much hubs attract: 0 is even)
+#: name: (entities, relations, facts, skew of the degrees: 0 is uniform)
 SHAPES = {
     "dense-small": (104, 25, 8_500, 0.0),
     "sparse-large": (40_943, 18, 141_442, 0.3),
@@ -23,7 +23,7 @@ SHAPES = {
 def make_facts(
     num_entities: int, num_relations: int, num_facts: int, skew: float, seed: int = 0
 ) -> np.ndarray:
-    """Return distinct random facts; entity i is drawn with probability in proportion to (i + 1) ** -skew."""
+    """Return distinct random facts; the probability of entity i is proportional to (i + 1) ** -skew."""
     rng = np.random.default_rng(seed)
     weights = np.cumsum((np.arange(num_entities) + 1.0) ** -skew)
     ends = np.searchsorted(weights, rng.random((2, num_facts)) * weights[-1])
@@ -31,7 +31,7 @@ def make_facts(
 
 
 def make_operators(shape: str) -> Operators:
-    """Return the operators of a made-up graph."""
+    """Return the operators of a generated graph."""
     num_entities, num_relations, num_facts, skew = SHAPES[shape]
     facts = make_facts(num_entities, num_relations, num_facts, skew)
     return Operators.of_facts(facts, num_entities, num_relations)

@@ -1,6 +1,6 @@
-"""Seconds a question against the edges it walks, on made-up graphs of 10^4 to 10^7 edges.
+"""Time for a question against the edges it expands, on generated graphs of 10^4 to 10^7 edges.
 
-Linear growth means that a question costs what it reaches, however large the rest of the graph is.
+Linear growth means that the cost depends on the neighbourhood of the source, not on the size of the graph.
 """
 
 import argparse
@@ -44,54 +44,54 @@ def measure_size(num_edges: int, steps: list[int], num_walks: int) -> list[dict[
 
 
 def measure(engine: Engine, operators: Operators, num_steps: int, num_walks: int) -> dict[str, float]:
-    """Return edges walked and microseconds, each for one question."""
+    """Return expanded edges and microseconds for one question."""
     attention, walks, _ = make_case(operators, num_steps, num_walks)
     with one_torch_thread():
-        # Before timing: compiled, every thread that will be woken has its scratch, every page is given out.
+        # Warm up: compilation, buffers of every thread, and pages of memory.
         for _ in range(4):
             engine.scores(attention, walks, normalize=True)
         started = perf_counter()
         engine.scores(attention, walks, normalize=True)
         seconds = perf_counter() - started
-    walked = np.mean([edges_walked(operators, source, num_steps) for source in walks.sources])
+    expanded = np.mean([edges_expanded(operators, source, num_steps) for source in walks.sources])
     return {
         "edges": operators.num_edges,
         "steps": num_steps,
-        "edges_walked": float(walked),
+        "edges_expanded": float(expanded),
         "microseconds": 1e6 * seconds / num_walks,
-        "nanoseconds_an_edge": 1e9 * seconds / num_walks / walked,
+        "nanoseconds_per_edge": 1e9 * seconds / num_walks / expanded,
     }
 
 
-def edges_walked(operators: Operators, source: int, num_steps: int) -> int:
-    """Return how many edges are followed from `source`: at each step those of all that was reached."""
+def edges_expanded(operators: Operators, source: int, num_steps: int) -> int:
+    """Return the number of edges expanded from `source`: at each step those of all reached entities."""
     reached = np.array([source])
     degree = np.diff(operators.offsets)
-    walked = 0
+    expanded = 0
     for _ in range(num_steps):
-        walked += int(degree[reached].sum())
+        expanded += int(degree[reached].sum())
         ranges = [np.arange(operators.offsets[e], operators.offsets[e + 1]) for e in reached]
         reached = np.union1d(reached, operators.targets[np.concatenate(ranges)])
-    return walked
+    return expanded
 
 
 def fit_slope(rows: list[dict[str, float]]) -> float:
-    """Return the slope of log time over log edges walked, for walks long enough to time: 1 is linear."""
-    kept = [row for row in rows if row["edges_walked"] >= 1000]
-    x, y = (np.log([row[name] for row in kept]) for name in ("edges_walked", "microseconds"))
+    """Return the slope of log time over log edges, for at least 1,000 edges: 1 is linear."""
+    kept = [row for row in rows if row["edges_expanded"] >= 1000]
+    x, y = (np.log([row[name] for row in kept]) for name in ("edges_expanded", "microseconds"))
     return float(np.polyfit(x, y, 1)[0])
 
 
 def draw(rows: list[dict[str, float]], slope: float, path: Path) -> None:
-    """Draw time against edges walked, one mark for each size of graph."""
+    """Draw time against expanded edges, one marker for each size of graph."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(5, 3.5), layout="constrained")
     for edges, mark in zip(sorted({row["edges"] for row in rows}), "os^Dv", strict=False):
         mine = [row for row in rows if row["edges"] == edges]
-        x, y = ([row[name] for row in mine] for name in ("edges_walked", "microseconds"))
+        x, y = ([row[name] for row in mine] for name in ("edges_expanded", "microseconds"))
         axes.loglog(x, y, mark, label=f"{edges:,.0f} edges")
-    axes.set(xlabel="edges walked for a question", ylabel="microseconds a question")
+    axes.set(xlabel="edges expanded for a question", ylabel="microseconds for a question")
     axes.set_title(f"Slope {slope:.2f} (1 is linear)", fontsize=10)
     axes.legend(fontsize=8)
     figure.savefig(path)

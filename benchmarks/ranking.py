@@ -1,4 +1,4 @@
-"""Full filtered evaluation of a test set: seconds and questions a second, by engine."""
+"""Filtered evaluation of a whole test set: seconds by engine."""
 
 import argparse
 from pathlib import Path
@@ -17,7 +17,7 @@ from neurallp.neural.model import ModelScorer, NeuralLP
 
 
 def main() -> None:
-    """Time the ranking of a test set by an untrained model, which walks everywhere."""
+    """Time the ranking of a test set by an untrained model, whose attention reaches every path."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="a data folder; default: wn18 under NEURALLP_DATA")
     parser.add_argument("--steps", type=int, default=2)

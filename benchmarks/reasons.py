@@ -1,4 +1,4 @@
-"""Asking, explaining and predicting on WN18: milliseconds, seconds, and whether parts add up to scores."""
+"""Time of ask, explain, why_not and predict, and whether the terms of proofs add up to the scores."""
 
 import argparse
 from collections.abc import Callable
@@ -18,14 +18,14 @@ ALL = 10**9
 
 
 def main() -> None:
-    """Time a saved model, or an untrained one, which walks everywhere."""
+    """Time a saved model, or an untrained one, whose attention reaches every path."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="a data folder; default: wn18 under NEURALLP_DATA")
     parser.add_argument("--model", type=Path, help="a model folder; default: an untrained model")
-    parser.add_argument("--steps", type=int, default=2, help="of an untrained model")
+    parser.add_argument("--steps", type=int, default=2, help="T of the untrained model")
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--proofs", type=int, default=10_000)
-    parser.add_argument("--relations", type=int, default=None, help="predict only so many relations")
+    parser.add_argument("--relations", type=int, default=None, help="number of relations to predict (all)")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
 
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def make_reasoner(kb: KnowledgeBase, model: Path | None, num_steps: int) -> Reasoner:
-    """Return a reasoner with the model of a folder, or with weights drawn anew."""
+    """Return a reasoner with the model of a folder, or with an untrained model."""
     if model is not None:
         return load_model(model).reasoner(kb)
     torch.manual_seed(0)
@@ -57,7 +57,7 @@ def draw_facts(kb: KnowledgeBase, num: int) -> list[tuple[str, str, str]]:
 
 
 def time_each(do: Callable[[str, str, str], Any], facts: list[tuple[str, str, str]]) -> dict[str, float]:
-    """Return the milliseconds a call takes: median, mean, 95th percentile, and those of the processor."""
+    """Return the milliseconds of a call: median, mean, 95th percentile, and mean CPU time."""
     do(*facts[0])
     wall, busy = [], []
     for fact in facts:
@@ -74,7 +74,7 @@ def time_each(do: Callable[[str, str, str], Any], facts: list[tuple[str, str, st
 
 
 def largest_error(reasoner: Reasoner, num: int) -> float:
-    """Return by how much the parts of random proofs miss the engine's score, relatively, at most."""
+    """Return the largest relative difference between the terms of a proof and the engine's score."""
     worst = 0.0
     for head, relation, _ in draw_facts(reasoner.kb, num):
         for answer in reasoner.ask(head=head, relation=relation, k=1):
@@ -84,7 +84,7 @@ def largest_error(reasoner: Reasoner, num: int) -> float:
 
 
 def time_predict(reasoner: Reasoner, num_relations: int | None) -> dict[str, float]:
-    """Return the seconds that all sources of the relations take, and how many answers there are."""
+    """Return the seconds to predict for all sources of the relations, and the number of answers."""
     started, worked = perf_counter(), process_time()
     num = sum(len(batch) for batch in reasoner.predict(reasoner.relations[:num_relations]))
     return {

@@ -1,4 +1,4 @@
-"""How every benchmark prints: a table for people, or one JSON object."""
+"""Output of every benchmark: a table, or one JSON object."""
 
 import json
 import platform
@@ -24,12 +24,12 @@ def report(rows: Sequence[Mapping[str, Any]], as_json: bool, **summary: Any) -> 
 
 
 def show(value: Any) -> str:
-    """Return a number with three digits that matter."""
+    """Return a number with three significant digits."""
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def machine() -> dict[str, Any]:
-    """Return what the figures were measured on."""
+    """Return the machine: cores, device and version of torch."""
     import os
 
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or "cpu"
