@@ -16,7 +16,7 @@ import numpy as np
 from ..datasets.registry import find_data
 from ..errors import QuestionError
 from ..graph.knowledge_base import KnowledgeBase, Split
-from ..graph.vocabulary import INVERSE_MARK
+from ..graph.vocabulary import inverse_name
 from ..io.questions import load_questions
 from ..io.triples import load
 from ..pipeline.questions import QuestionProgram, learn_questions
@@ -213,7 +213,7 @@ def chain_of(kind: str) -> tuple[str, ...]:
     """
     entities = kind.split("_to_")
     return tuple(
-        LINKS[target] if source == "movie" else INVERSE_MARK + LINKS[source]
+        LINKS[target] if source == "movie" else inverse_name(LINKS[source])
         for source, target in pairwise(entities)
     )
 

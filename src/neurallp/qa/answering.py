@@ -140,7 +140,7 @@ class QuestionReasoner:
         rule, paths = next(each for each in followed if entity in each[1].entities)
         num_paths = int(paths.at(np.array([0]), np.array([entity]))[0])
         body = body_ids(rule, self.model.relations)
-        path = next(filter(rule.admits, find_paths(self.operators, body, source, entity)))
+        path = next(filter(rule.satisfies_inequalities, find_paths(self.operators, body, source, entity)))
         names = tuple(self.kb.entities[each] for each in path)
         return WordAnswer(names[-1], score, rule.confidence, rule, names, num_paths)
 
