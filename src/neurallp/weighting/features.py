@@ -76,7 +76,7 @@ def list_clues(clues: Sequence[Clue], first: int, num_operators: int, entities: 
 
 def csr_segments(operators: Operators) -> CsrSegments:
     """Return the edges in runs of one entity and operator, with how many arrive where each does."""
-    starts, offsets = operators.runs()
+    starts, offsets = operators.segments()
     arrivals = operators.targets * operators.num_operators + operators.operators
     _, place, fan_in = np.unique(arrivals, return_inverse=True, return_counts=True)
     of_run = operators.operators[starts]
