@@ -94,7 +94,7 @@ def read_weighted(folder: AnyPath) -> tuple[WeightedRules, WeightingConfig]:
         weighted = _unpack(arrays, read_relations(folder), settings.get("answers", ()))
     except (KeyError, IndexError, ValueError, TypeError, ConfigError) as error:
         raise damaged(path, error) from error
-    require_together(Path(folder) / SETTINGS, settings)
+    require_together(Path(folder) / SETTINGS)
     return weighted, config
 
 
