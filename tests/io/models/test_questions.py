@@ -6,7 +6,7 @@ import torch
 from neurallp import ModelError, load_model, load_question_model
 from neurallp.config import configure_questions
 from neurallp.io.models.folders import FORMAT_VERSION
-from neurallp.io.models.questions import resume_questions, write_question_checkpoint
+from neurallp.io.models.questions import resume, write_checkpoint
 from neurallp.pipeline.questions import finish_questions, prepare_questions
 
 SMALL = {"embedding_size": 16, "hidden_size": 16, "num_epochs": 2}
@@ -99,7 +99,7 @@ def test_weights_of_another_size_are_refused(saved):
 def test_a_checkpoint_is_a_complete_model_without_measures(cinema, saved):
     training = run(cinema, seed=1)
     for _ in training.epochs():
-        write_question_checkpoint(saved, training)
+        write_checkpoint(saved, training)
     loaded, finished = load_question_model(saved), finish_questions(training, cinema.kb)
     assert (loaded.threshold, loaded.history) == (finished.threshold, finished.history)
     for name, weights in finished.model.state_dict().items():
@@ -111,8 +111,8 @@ def test_a_resumed_run_continues_with_the_same_weights(cinema, tmp_path):
     whole, first, second = run(cinema), run(cinema), run(cinema)
     list(whole.epochs())
     next(first.epochs())
-    write_question_checkpoint(tmp_path, first)
-    resume_questions(tmp_path, second)
+    write_checkpoint(tmp_path, first)
+    resume(tmp_path, second)
     list(second.epochs())
     assert [epoch.loss for epoch in second.history] == [epoch.loss for epoch in whole.history]
     for name, weights in whole.best_weights.items():
@@ -122,9 +122,9 @@ def test_a_resumed_run_continues_with_the_same_weights(cinema, tmp_path):
 def test_a_run_is_not_resumed_with_other_settings_or_other_words(cinema, tmp_path):
     first = run(cinema)
     next(first.epochs())
-    write_question_checkpoint(tmp_path, first)
+    write_checkpoint(tmp_path, first)
     with pytest.raises(ModelError, match="has hidden_size 16, not 8"):
-        resume_questions(tmp_path, run(cinema, hidden_size=8))
+        resume(tmp_path, run(cinema, hidden_size=8))
     other = prepare_questions(cinema.kb, cinema.train[:15], *configure_questions(**SMALL))
     with pytest.raises(ModelError, match="other words"):
-        resume_questions(tmp_path, other)
+        resume(tmp_path, other)
