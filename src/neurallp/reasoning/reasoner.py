@@ -7,8 +7,6 @@ from itertools import islice, product
 
 import numpy as np
 
-from ..engines import make_engine
-from ..engines.base import Engine
 from ..errors import ConfigError, DataError, DataWarning
 from ..evaluation import best_places
 from ..graph.arrays import Floats, Ids
@@ -17,20 +15,14 @@ from ..graph.operators import Operators
 from ..graph.questions import KnownAnswers
 from ..graph.scores import Scores
 from ..graph.vocabulary import Relations, relation_of
-from ..neural.model import NeuralLP
-from ..rules.paths import find_paths, stages, stages_back
+from ..rules.paths import find_paths, reachable_sets, reachable_sets_to
 from ..rules.rule import Rule
-from ..weighting.weighted_rules import WeightedRules
+from ..rules.support import body_ids
 from .answers import Answer, MissingFact, Predictions, Proof, Term, WhyNot
 from .calibration import Calibration, normalized_scores
-from .scorers import RuleScorer
-from .scorers.given import GivenScorer, body_ids
-from .scorers.neural import NeuralScorer
-from .scorers.weighted import WeightedScorer
+from .scorers import Basis, HasRelations, RuleScorer, choose_scorer
 
-#: What knows its relations by itself, and what is taken from the rules and the facts.
-Learned = NeuralLP | WeightedRules
-Basis = Learned | Iterable[Rule]
+__all__ = ["Basis", "HasRelations", "Reasoner", "has_logarithmic_scores", "require_relations"]
 
 #: Questions that are predicted at a time, which bounds memory.
 QUESTIONS_AT_ONCE = 8192
@@ -45,11 +37,10 @@ class Reasoner:
     calibration: Calibration | None = None
 
     def __init__(self, kb: KnowledgeBase, basis: Basis, engine: str = "auto") -> None:
-        self.basis = basis if isinstance(basis, Learned) else tuple(basis)
-        note_relations(kb, self.basis)
-        self.kb = kb.with_relations(relations_of(kb, self.basis))
+        self.basis = basis if isinstance(basis, HasRelations) else tuple(basis)
+        self.kb = kb.with_relations(_relations_to_ask(kb, self.basis))
         self.operators = Operators.of(self.kb)
-        self._engine_name = engine
+        self._engine = engine
 
     @property
     def relations(self) -> Relations:
@@ -57,18 +48,9 @@ class Reasoner:
         return self.kb.relations
 
     @cached_property
-    def engine(self) -> Engine:
-        """The engine that walks."""
-        return make_engine(self._engine_name, self.operators)
-
-    @cached_property
     def scorer(self) -> RuleScorer:
         """The model or the rules, bound to the facts."""
-        if isinstance(self.basis, NeuralLP):
-            return NeuralScorer(self.basis, self.operators, self.engine)
-        if isinstance(self.basis, WeightedRules):
-            return WeightedScorer(self.basis, self.kb, self.operators)
-        return GivenScorer(self.basis, self.relations, self.operators, self.engine)
+        return choose_scorer(self.basis)(self.basis, self.kb, self.operators, self._engine)
 
     @cached_property
     def _known(self) -> KnownAnswers:
@@ -203,7 +185,8 @@ class Reasoner:
     def _missing_fact(self, rule: Rule, source: int, query: int, answer: int) -> Iterator[MissingFact]:
         """Yield the link that a rule is short of, the one that fewest facts would make; or nothing."""
         body = body_ids(rule, self.relations)
-        there, back = stages(self.operators, body, source), stages_back(self.operators, body, answer)
+        there = reachable_sets(self.operators, body, source)
+        back = reachable_sets_to(self.operators, body, answer)
         ways = [len(here) * len(onward) for here, onward in zip(there, back[1:], strict=False)]
         for place in sorted(np.flatnonzero(ways), key=lambda place: (ways[place], -place)):
             for ends in product(there[place][:2].tolist(), back[place + 1][:2].tolist()):
@@ -243,44 +226,41 @@ class Reasoner:
 
 
 def has_logarithmic_scores(basis: Basis) -> bool:
-    """Return whether scores are logarithms of what adds up: weights are learned by softmax."""
-    return isinstance(basis, WeightedRules)
+    """Return whether the scores of a model or of rules are logarithms (those of weighted rules are)."""
+    return choose_scorer(basis).has_logarithmic_scores
 
 
-def relations_of(kb: KnowledgeBase, basis: Basis) -> Relations:
-    """Return the relations that can be asked: a model's own, or those of the facts and of the rules."""
-    if isinstance(basis, Learned):
+# Relations
+
+
+def _relations_to_ask(kb: KnowledgeBase, basis: HasRelations | Sequence[Rule]) -> Relations:
+    """Return the relations that can be asked: a model's own, or those of the facts and of the rules.
+
+    Warns of relations of the facts that a model does not know, and of relations in bodies without facts.
+    """
+    if isinstance(basis, HasRelations):
+        if unknown := require_relations(kb, basis):
+            _warn(unknown, "the model does not know", "Left out")
+        _warn_of_missing(kb, basis.relations)
         return basis.relations
-    return Relations(dict.fromkeys([*kb.relations, *_named(basis)]))
+    _warn_of_missing(kb, dict.fromkeys(relation_of(name) for rule in basis for name in rule.body))
+    named = (relation_of(name) for rule in basis for name in (*rule.body, rule.target))
+    return Relations(dict.fromkeys([*kb.relations, *named]))
 
 
-def _named(rules: Iterable[Rule]) -> list[str]:
-    """Return the relations that rules speak of."""
-    names = (relation_of(name) for rule in rules for name in (*rule.body, rule.target))
-    return list(dict.fromkeys(names))
-
-
-def note_relations(kb: KnowledgeBase, basis: Learned | Sequence[Rule]) -> None:
-    """Warn of relations that a model does not know, and of relations to walk along that have no facts."""
-    if isinstance(basis, Learned):
-        if surplus := require_relations(kb, basis):
-            _warn(surplus, "the model does not know", "Left out")
-        wanted: Iterable[str] = basis.relations
-    else:
-        wanted = dict.fromkeys(relation_of(name) for rule in basis for name in rule.body)
-    if missing := [name for name in wanted if name not in kb.relations]:
+def _warn_of_missing(kb: KnowledgeBase, relations: Iterable[str]) -> None:
+    if missing := [name for name in relations if name not in kb.relations]:
         _warn(missing, "the knowledge base has no facts of", "Nothing follows from them")
 
 
-def _warn(names: Sequence[str], what: str, so: str) -> None:
+def _warn(names: Sequence[str], what: str, effect: str) -> None:
     more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    warnings.warn(f"{so}: {what} {', '.join(map(repr, names[:5]))}{more}.", DataWarning, stacklevel=4)
+    warnings.warn(f"{effect}: {what} {', '.join(map(repr, names[:5]))}{more}.", DataWarning, stacklevel=5)
 
 
-def require_relations(kb: KnowledgeBase, model: Learned) -> list[str]:
+def require_relations(kb: KnowledgeBase, model: HasRelations) -> list[str]:
     """Return the relations of `kb` that `model` does not know; raise when they share none."""
-    shared = [name for name in kb.relations if name in model.relations]
-    if not shared:
-        wanted = ", ".join(map(repr, model.relations[:5]))
-        raise DataError(f"The knowledge base and the model share no relation. The model knows {wanted} ….")
+    if not any(name in model.relations for name in kb.relations):
+        known = ", ".join(map(repr, model.relations[:5]))
+        raise DataError(f"The knowledge base and the model share no relation. The model knows {known} ….")
     return [name for name in kb.relations if name not in model.relations]

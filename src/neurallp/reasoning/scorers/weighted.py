@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import count
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,7 +34,12 @@ CHUNK = 64
 class WeightedScorer:
     """Weighted rules bound to the facts of a knowledge base that has their relations."""
 
-    def __init__(self, weighted: WeightedRules, kb: KnowledgeBase, operators: Operators) -> None:
+    has_logarithmic_scores: ClassVar[bool] = True
+
+    def __init__(
+        self, weighted: WeightedRules, kb: KnowledgeBase, operators: Operators, engine: str = "auto"
+    ) -> None:
+        """Bind rules to facts. No engine is used: features are walked."""
         self.weighted, self.kb, self.operators = weighted, kb, operators
         self._spare: list[FeatureWalker] = []
         self._kept: dict[int, tuple[Trie, Clues | None, Floats]] = {}
