@@ -31,7 +31,7 @@ def reachable_sets_to(operators: Operators, body: Body, answer: int) -> list[Ids
 
 
 def find_paths(operators: Operators, body: Body, source: int, answer: int) -> Iterator[Path]:
-    """Yield every path along `body` from `source` to `answer`; no prefix that cannot be completed is tried."""
+    """Yield every path along `body` from `source` to `answer`; only completable prefixes are extended."""
     completable = reachable_sets_to(operators, body, answer)
 
     def extend(path: Path) -> Iterator[Path]:
@@ -93,7 +93,7 @@ class PathLattice:
         heap: list[tuple[float, int, int, Path, int]] = []
 
         def push(score: float, path: Path, number: int) -> None:
-            """Add a prefix that continues with its `number`-th best step; of equals the longer comes first."""
+            """Add a prefix that continues by its `number`-th best step; of equals the longer comes first."""
             heapq.heappush(heap, (-score, -len(path), next(order), path, number))
 
         if len(self.nodes[-1]):
