@@ -91,7 +91,7 @@ class Reasoner:
     ) -> Iterator[Predictions]:
         """Yield the `k` best answers of every source to every relation (`~name`: its inverse), in batches.
 
-        Facts are left out unless `known`, and so are answers that only a prior supports, which is the same for
+        Facts are left out unless `known`, and so are answers that only a prior supports: it is equal for
         every source.
         """
         names = self.relations if relations is None else relations
