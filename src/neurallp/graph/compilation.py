@@ -22,7 +22,7 @@ def kernel(*fastmath_flags: str) -> Callable[[F], F]:
     return cast(Callable[[F], F], njit(**OPTIONS, cache=True, fastmath=set(fastmath_flags)))
 
 
-def part(*fastmath_flags: str) -> Callable[[F], F]:
+def kernel_function(*fastmath_flags: str) -> Callable[[F], F]:
     """Return what compiles a function for kernels to call, not for Python, in half the time."""
     return cast(
         Callable[[F], F], njit(**OPTIONS | {"no_cpython_wrapper": True}, fastmath=set(fastmath_flags))

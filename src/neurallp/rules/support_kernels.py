@@ -4,10 +4,10 @@ import numpy as np
 from numba import njit
 
 from ..graph.arrays import Flags, Ids
-from ..graph.compilation import kernel, part
+from ..graph.compilation import kernel, kernel_function
 
 
-@part()
+@kernel_function()
 def _first_edge(offsets: Ids, operators: Ids, entity: int, operator: int) -> int:
     """Return the first edge of an entity whose operator is not below `operator`."""
     low: int = offsets[entity]

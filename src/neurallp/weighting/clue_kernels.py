@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from ..graph.arrays import Flags, Ids
-from ..graph.compilation import kernel, part
+from ..graph.compilation import kernel, kernel_function
 from .features_kernels import (
     CsrSegments,
     Entries,
@@ -32,7 +32,7 @@ class Clues(NamedTuple):
     mirrored: Small  # (mirrored rule, 2)
 
 
-@part()
+@kernel_function()
 def _fold(scratch: Scratch, entity: int, confidence: float) -> None:
     """Add one entity's confidence by one more D to the largest and to the noisy-or.
 
@@ -47,7 +47,7 @@ def _fold(scratch: Scratch, entity: int, confidence: float) -> None:
     scratch.backward[0, place] *= 1.0 - confidence
 
 
-@part()
+@kernel_function()
 def _tally(runs: CsrSegments, scratch: Scratch, entity: int, operator: int, source: int, num: int) -> int:
     """Count once more each entity but the source that an operator leads to; return how many are counted."""
     run = find_run(runs, entity, operator)
@@ -62,7 +62,7 @@ def _tally(runs: CsrSegments, scratch: Scratch, entity: int, operator: int, sour
     return num
 
 
-@part()
+@kernel_function()
 def _anchored(
     runs: CsrSegments, scratch: Scratch, source: int, answer: int, query: int, operator: int
 ) -> None:
@@ -88,7 +88,7 @@ def _anchored(
             scratch.tallies[entity] = 0
 
 
-@part()
+@kernel_function()
 def _mirrored(
     runs: CsrSegments, scratch: Scratch, source: int, answer: int, query: int, operator: int
 ) -> None:
@@ -118,7 +118,7 @@ def _mirrored(
         scratch.marks[runs.targets[edge]] = 0
 
 
-@part()
+@kernel_function()
 def _write_folded(scratch: Scratch, number: int, entries: Entries, last: int) -> int:
     """Write what was folded as one rule's stretch, and forget it; return as `write_stretch` does."""
     for i in range(scratch.counts[0]):
@@ -128,7 +128,7 @@ def _write_folded(scratch: Scratch, number: int, entries: Entries, last: int) ->
     return last
 
 
-@part()
+@kernel_function()
 def _is_hidden(runs: CsrSegments, scratch: Scratch, run: int, source: int, answer: int) -> bool:
     """Return whether all that a source has by one operator is what must not be seen."""
     operator, first = runs.operators[run], runs.starts[run]
@@ -137,7 +137,7 @@ def _is_hidden(runs: CsrSegments, scratch: Scratch, run: int, source: int, answe
     return scratch.hidden[operator] or (source == answer and scratch.hidden[invert(operator, scratch)])
 
 
-@part()
+@kernel_function()
 def _unary(
     runs: CsrSegments,
     clues: Clues,
@@ -162,7 +162,7 @@ def _unary(
     return last
 
 
-@part()
+@kernel_function()
 def _add_clues(
     runs: CsrSegments,
     clues: Clues,

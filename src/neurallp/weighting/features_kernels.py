@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.arrays import Flags, Floats, Ids
-from ..graph.compilation import part
+from ..graph.compilation import kernel_function
 
 Small = NDArray[np.int32]
 Unsigned = NDArray[np.uint32]  # of indices that loops need not test for being negative
@@ -69,7 +69,7 @@ class Scratch(NamedTuple):
     marks: NDArray[np.int8]  # (entity,) 0 in between
 
 
-@part()
+@kernel_function()
 def find_run(runs: CsrSegments, entity: int, operator: int) -> int:
     """Return the run of an entity's edges that belong to one operator, or -1."""
     low, size = runs.offsets[entity], runs.offsets[entity + 1] - runs.offsets[entity]
@@ -80,14 +80,14 @@ def find_run(runs: CsrSegments, entity: int, operator: int) -> int:
     return low if size and runs.operators[low] == operator else -1
 
 
-@part()
+@kernel_function()
 def invert(operator: int, scratch: Scratch) -> int:
     """Return the operator that leads back."""
     num_relations = len(scratch.hidden) // 2
     return operator - num_relations if operator >= num_relations else operator + num_relations
 
 
-@part()
+@kernel_function()
 def hide(runs: CsrSegments, source: int, query: int, answer: int, mask_pair: bool, hidden: Flags) -> None:
     """Mark the operators by which the source must not reach the answer: the query, or all that do."""
     hidden[query] = True
@@ -98,7 +98,7 @@ def hide(runs: CsrSegments, source: int, query: int, answer: int, mask_pair: boo
                     hidden[runs.operators[run]] = True
 
 
-@part()
+@kernel_function()
 def leave(scratch: Scratch, depth: int) -> None:
     """Empty the frontier of one depth."""
     for i in range(scratch.counts[depth]):
@@ -106,7 +106,7 @@ def leave(scratch: Scratch, depth: int) -> None:
     scratch.counts[depth] = 0
 
 
-@part()
+@kernel_function()
 def _find_runs(runs: CsrSegments, scratch: Scratch, depth: int, operator: int) -> int:
     """List the runs of one operator that leave the frontier of a depth, and from where; return how many.
 
@@ -127,7 +127,7 @@ def _find_runs(runs: CsrSegments, scratch: Scratch, depth: int, operator: int) -
     return num
 
 
-@part()
+@kernel_function()
 def _expand(runs: CsrSegments, scratch: Scratch, depth: int, operator: int, source: int, answer: int) -> None:
     """Take one step from the frontier above.
 
@@ -163,7 +163,7 @@ def _expand(runs: CsrSegments, scratch: Scratch, depth: int, operator: int, sour
     scratch.counts[depth] = num
 
 
-@part()
+@kernel_function()
 def write_stretch(scratch: Scratch, depth: int, rule: int, left_out: int, entries: Entries, last: int) -> int:
     """Write the frontier of one depth as what a rule says; but not the entity `left_out`.
 
@@ -188,7 +188,7 @@ def write_stretch(scratch: Scratch, depth: int, rule: int, left_out: int, entrie
     return last + 1
 
 
-@part()
+@kernel_function()
 def walk(
     runs: CsrSegments,
     tree: Trie,
@@ -212,7 +212,7 @@ def walk(
     return last
 
 
-@part("contract")
+@kernel_function("contract")
 def log_scale(probabilities: Floats, out: Evidence) -> None:
     """Write log(1 + 100 p) / log(101) for each p: tells 0.001 from 0.01 as well as 0.1 from 1.
 

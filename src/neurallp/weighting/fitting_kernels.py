@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.arrays import Floats, Ids
-from ..graph.compilation import kernel, part
+from ..graph.compilation import kernel, kernel_function
 from .features_kernels import Entries, Small
 
 
@@ -48,7 +48,7 @@ class Buffer(NamedTuple):
         return cls(np.zeros(size), np.zeros(size), np.zeros((num_settings, 2)), touched, marks)
 
 
-@part()
+@kernel_function()
 def _mark(sheet: Buffer, entity: int, num: int, mark: int) -> int:
     """List an entity among those touched; return how many are."""
     if sheet.marks[entity] == 0:
@@ -60,7 +60,7 @@ def _mark(sheet: Buffer, entity: int, num: int, mark: int) -> int:
     return num
 
 
-@part()
+@kernel_function()
 def _mark_all(lessons: Lessons, question: int, sheet: Buffer) -> int:
     """Mark all entities that a question's rules tell of, and those that are no candidates.
 
@@ -79,7 +79,7 @@ def _mark_all(lessons: Lessons, question: int, sheet: Buffer) -> int:
     return num
 
 
-@part()
+@kernel_function()
 def _clear_marks(sheet: Buffer, num: int) -> None:
     for i in range(num):
         sheet.marks[sheet.touched[i]] = 0
@@ -100,7 +100,7 @@ def add_scores(entries: Entries, first: int, last: int, weights: Floats, scores:
                 row[entries.entities[i]] += fired + there * entries.forward[i] + back * entries.backward[i]
 
 
-@part("contract", "reassoc")
+@kernel_function("contract", "reassoc")
 def _add_slopes(entries: Entries, first: int, last: int, scores: Floats, gradients: Floats) -> None:
     """Add to the slopes of weights, (rule, 3, setting), those of scores times what rules say."""
     for stretch in range(first, last):
@@ -118,7 +118,7 @@ def _add_slopes(entries: Entries, first: int, last: int, scores: Floats, gradien
             gradients[rule, 2, s] += back
 
 
-@part()
+@kernel_function()
 def _set_odds(sheet: Buffer, prior: Floats, priors: Floats) -> None:
     """Set the odds and their sums."""
     sums = sheet.sums
@@ -131,7 +131,7 @@ def _set_odds(sheet: Buffer, prior: Floats, priors: Floats) -> None:
             sums[s, 1] += priors[entity] * odds
 
 
-@part()
+@kernel_function()
 def _soften(
     sheet: Buffer, num: int, s: int, answer: int, priors: Floats, own_prior: float, weight: float
 ) -> tuple[float, float]:
@@ -163,7 +163,7 @@ def _soften(
     return np.log(total) + top - score, moment / total - own_prior
 
 
-@part()
+@kernel_function()
 def _question_gradient(
     lessons: Lessons, question: int, weights: Parameters, priors: Floats, sheet: Buffer, gradients: Parameters
 ) -> float:
@@ -201,7 +201,7 @@ def batch_gradient(
     return loss / len(batch)
 
 
-@part()
+@kernel_function()
 def _scale(gradients: Parameters, by: float) -> None:
     """Multiply all slopes by a number; by 0 gives 0, whatever they were."""
     for s in range(len(gradients.prior)):
@@ -225,7 +225,7 @@ def count_right(lessons: Lessons, marks: NDArray[np.int8], counts: Ids) -> None:
         _mark_right(lessons, i, marks, 0)
 
 
-@part()
+@kernel_function()
 def _mark_right(lessons: Lessons, question: int, marks: NDArray[np.int8], mark: int) -> None:
     """Mark the known answers of a question."""
     for i in range(lessons.other_offsets[question], lessons.known_ends[question]):
@@ -242,7 +242,7 @@ def rank_settings(
         _rank_question(lessons, question, weights, priors, sheet, ranks[question])
 
 
-@part()
+@kernel_function()
 def _rank_question(
     lessons: Lessons, question: int, weights: Parameters, priors: Floats, sheet: Buffer, ranks: Floats
 ) -> None:
