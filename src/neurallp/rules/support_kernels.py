@@ -1,10 +1,9 @@
 """Compiled loops of support.py: counting pairs and paths."""
 
 import numpy as np
-from numba import njit
 
 from ..graph.arrays import Flags, Ids
-from ..graph.compilation import kernel, kernel_function
+from ..graph.compilation import compiled, kernel, kernel_function
 
 
 @kernel_function()
@@ -21,7 +20,7 @@ def _first_edge(offsets: Ids, operators: Ids, entity: int, operator: int) -> int
     return low
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True, cache=True)
 def find_operator(offsets: Ids, operators: Ids, entity: int, operator: int) -> tuple[int, int]:
     """Return the range of an entity's edges that belong to one operator."""
     start = stop = _first_edge(offsets, operators, entity, operator)
@@ -78,7 +77,7 @@ def count_pairs(
     return predictions, support
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True, cache=True)
 def add_paths(
     offsets: Ids, operators: Ids, targets: Ids, body: Ids, differ: Flags, source: int, counts: Ids
 ) -> list[int]:
@@ -115,7 +114,7 @@ def add_paths(
     return ends
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True, cache=True)
 def list_counts(offsets: Ids, operators: Ids, targets: Ids, body: Ids, differ: Flags, sources: Ids) -> Ids:
     """Return (row of the source, entity, number of paths) for all entities reached, sorted; (3, found)."""
     counts = np.zeros(len(offsets) - 1, dtype=np.int64)
