@@ -60,7 +60,11 @@ def kernel_function(*fastmath_flags: str) -> Callable[[F], F]:
 
 def compiled(**options: Any) -> Callable[[F], F]:
     """Return a decorator that compiles a function with options of numba's `njit` at its first call."""
-    return lambda function: cast(F, LazyKernel(function, options))
+
+    def decorate(function: F) -> F:
+        return cast(F, LazyKernel(function, options))
+
+    return decorate
 
 
 @contextmanager
