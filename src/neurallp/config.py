@@ -132,14 +132,12 @@ class WeightingConfig:
     num_learned: int = setting(50, "Rules to take from a neural model.", flag="--learned")
     max_rules: int | None = setting(None, "Rules kept for each query; all unless given.")
     num_pairs: int = setting(200, "Known pairs to find bodies between.", flag="--pairs")
-    mining_seconds: float = setting(300.0, "Seconds of mining for all queries together.")
+    max_paths: int = setting(20_000_000, "Paths followed to find the bodies of one query, at most.")
     max_questions: int = setting(4000, "Questions to fit weights on.", flag="--questions")
     masking: Masking = setting(
         "auto", "Facts masked while a question is scored: its own, all links of its pair, or both in turn."
     )
     kinds: tuple[str, ...] = setting(("chain", "prior"), "Kinds of rules.")
-    num_unary: int = setting(200)
-    num_anchored: int = setting(20)
     penalties: tuple[float, ...] = setting(
         (2e-4, 3e-3, 5e-2), "Penalties on squared weights; chosen on validation."
     )
@@ -154,7 +152,7 @@ class WeightingConfig:
             require_positive("other_lengths", length)
         _require_choices(self)
         for kind in self.kinds:
-            require_choice("kinds", kind, KINDS)
+            require_choice("kinds", kind, tuple(KINDS))
         if not (self.penalties and self.kinds):
             raise ConfigError("Weighting needs at least one penalty, and one kind of rules.")
 
@@ -163,14 +161,15 @@ class WeightingConfig:
         """The maximum lengths that are tried."""
         return tuple(dict.fromkeys((self.max_length, *self.other_lengths)))
 
-    @property
-    def has_non_chain_kinds(self) -> bool:
-        """Whether there are to be rules that are neither chains nor a prior."""
-        return not {*self.kinds} <= {"chain", "prior"}
 
-
-#: The kinds of rules that can be weighted.
-KINDS = ("chain", "prior", "unary", "anchored", "mirrored")
+#: The kinds of rules that can be weighted, by name, and the module of each: its `KIND` is all there is to know.
+KINDS = {
+    "chain": "neurallp.weighting.kinds.chain",
+    "prior": "neurallp.weighting.kinds.prior",
+    "unary": "neurallp.weighting.kinds.unary",
+    "anchored": "neurallp.weighting.kinds.anchored",
+    "mirrored": "neurallp.weighting.kinds.mirrored",
+}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from ..config import KINDS
 from ..errors import ConfigError, require_choice
 from .inspect import held_out, judge_watched
 from .options import Data, Device, Json, choose_device, load_split
@@ -21,15 +22,12 @@ if TYPE_CHECKING:
     from ..weighting.weighted_rules import WeightedRules
 
 
-#: As rules.py has them, which help does not wait for.
-KINDS = ("chain", "prior", "unary", "anchored", "mirrored")
-
 Kinds = Annotated[
     str | None,
     typer.Option(
         metavar="KINDS",
         show_default="chain,prior",
-        help=f"Kinds of rules to weigh, of {', '.join(KINDS)}; the last three on the CPU only.",
+        help=f"Kinds of rules to weigh, of {', '.join(KINDS)}.",
     ),
 ]
 
@@ -40,7 +38,7 @@ def parse_kinds(kinds: str | None) -> dict[str, Any]:
         return {}
     chosen = tuple(kind.strip() for kind in kinds.split(","))
     for kind in chosen:
-        require_choice("kinds", kind, KINDS)
+        require_choice("kinds", kind, tuple(KINDS))
     return {"kinds": chosen}
 
 
@@ -107,7 +105,7 @@ def weigh(
     )
     split = load_split(data, seed)
     given = rules_as_candidates(_wanted(program, config), split.relations)
-    if "chain" in config.kinds and not (given or mine or config.has_non_chain_kinds):
+    if "chain" in config.kinds and not (given or mine or {*config.kinds} - {"chain", "prior"}):
         raise ConfigError(f"{rules} has no rule for the relations of {data}. Find some with --mine.")
     made = weigh_watched(split, config, given, choose_device(device), as_json)
     metrics = judge_watched(made, split, held_out(split), "auto", as_json)

@@ -34,7 +34,7 @@ LONGER = {"batch_size": 128, "learning_rate": 0.003, "num_epochs": 30, "patience
 DEEPER = {"num_steps": 3, "num_controllers": 3, "batch_size": 256, "learning_rate": 0.004, "num_epochs": 8}
 
 #: Bodies are found until all are: figures must not depend on how fast a machine is.
-PATIENT = {"mining_seconds": 3600.0}
+PATIENT = {"max_paths": 200_000_000}
 FREEBASE = {"num_candidates": 300, "num_pairs": 100, "penalties": (3e-4, 3e-3, 3e-2)}
 
 #: How rules are weighted: the sparser the graph, the longer they are.

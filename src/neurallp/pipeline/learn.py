@@ -10,16 +10,15 @@ import torch
 
 from ..config import ModelConfig, TrainingConfig, WeightingConfig, configure
 from ..errors import DataError
-from ..graph.arrays import Body
 from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
-from ..graph.vocabulary import INVERSE_MARK, Relations
+from ..graph.vocabulary import Relations
 from ..neural.model import NeuralLP
 from ..neural.rules import extract_rules
 from ..neural.training import Epoch, Training, require_device
 from ..rules.rule import Rule
-from ..weighting.features import Clue
 from ..weighting.fitting import Candidates, Weighting
-from ..weighting.weighted_rules import as_candidate
+from ..weighting.kinds import as_candidates, get_kind
+from ..weighting.kinds.base import Candidate
 from .program import AnyProgram, Program, RuleProgram, WeightedProgram
 
 
@@ -110,20 +109,17 @@ def learned_rules(model: NeuralLP, num: int) -> Iterator[Rule]:
         yield from islice(extract_rules(model, query), num)
 
 
-def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Body | Clue]]:
-    """Return what rules look for, by query, where the relations are theirs.
+def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Candidate]]:
+    """Return rules as candidates, by query, without those of other relations.
 
-    A query that no rule is about gets the chains of its inverse, turned round.
+    A query without rules gets the inverted rules of its inverse, of the kinds that can be inverted.
     """
-    found: defaultdict[int, list[Body | Clue]] = defaultdict(list)
-    for rule in rules:
-        names = [name.removeprefix(INVERSE_MARK) for name in (rule.target, *rule.body)]
-        if rule.kind != "prior" and all(name in relations for name in names):
-            found[relations.operator_id(rule.target)].append(as_candidate(rule, relations))
+    found: defaultdict[int, list[Candidate]] = defaultdict(list)
+    for query, candidate in as_candidates(rules, relations):
+        found[query].append(candidate)
     for query in list(found):
-        chains = [body for body in found[query] if not isinstance(body, Clue)]
-        back = [tuple(relations.inverse(k) for k in reversed(body)) for body in chains]
-        found.setdefault(relations.inverse(query), [*back])
+        inverted = (get_kind(each.kind).invert(each, relations) for each in found[query])
+        found.setdefault(relations.inverse(query), [each for each in inverted if each is not None])
     return dict(found)
 
 
@@ -134,12 +130,9 @@ def weigh_rules(
     on_done: Callable[[int], None] = lambda num: None,
     device: str = "cpu",
 ) -> WeightedProgram:
-    """Return rules found on a split, and those `given`, with weights learned on a device.
-
-    Clues are weighted on the CPU, whatever the device.
-    """
+    """Return rules found on a split, and those `given`, with weights learned on a device."""
     require_device(device)
-    if device == "cpu" or config.has_non_chain_kinds:
+    if device == "cpu":
         weighting = Weighting(split, config, given)
     else:
         from ..weighting.fitting_gpu import GpuWeighting
