@@ -526,9 +526,9 @@ def test_demo_proves_what_it_was_not_told(demonstration):
     proof = demonstration["proof"]
     assert not proof["is_known"]
     assert proof["rank"] == 1
-    assert proof["parts"]
-    amounts = [part["amount"] for part in proof["parts"]]
-    assert sum(amounts) + proof["remainder"] == pytest.approx(proof["score"])
+    assert proof["terms"]
+    contributions = [term["contribution"] for term in proof["terms"]]
+    assert sum(contributions) + proof["remainder"] == pytest.approx(proof["score"])
     assert demonstration["test"]["mrr"] > 0.8
 
 
@@ -575,7 +575,7 @@ def test_explain_says_because_and_its_parts_add_up(run, model, data):
     assert f"{relation}({head}, {tail}) because" in out
     _, out, _ = run("explain", model, data, head, relation, tail, "-k", 1000, "--json")
     proof = json.loads(out)
-    assert sum(part["amount"] for part in proof["parts"]) == pytest.approx(proof["score"], rel=1e-5)
+    assert sum(term["contribution"] for term in proof["terms"]) == pytest.approx(proof["score"], rel=1e-5)
 
 
 def test_a_question_about_nobody_is_told_with_the_nearest_name(refuse, model, data):

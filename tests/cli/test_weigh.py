@@ -229,7 +229,7 @@ def test_a_weighted_model_is_asked_and_proves_by_the_same_commands(run, learned,
     answers = as_json(run, "ask", learned["default"], data, "--relation", relation, "--head", head)
     score = {answer["entity"]: answer["score"] for answer in answers}[tail]
     proof = as_json(run, "explain", learned["default"], data, head, relation, tail, "-k", 1000)
-    assert sum(part["amount"] for part in proof["parts"]) == pytest.approx(score)
+    assert sum(term["contribution"] for term in proof["terms"]) == pytest.approx(score)
     code, out, _ = run("rules", learned["default"], "--query", "uncle")
     assert code == 0
     assert "uncle(X, Y) <= " in out

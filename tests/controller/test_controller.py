@@ -58,7 +58,7 @@ def _copy_gates(theirs, ours):
 
 def hidden_states(relation_controller, rank, query):
     """Return h_0 … h_{T+1}: zero, then what an LSTM says to the query T times and to END (eq. 9)."""
-    one = relation_controller.ranks[rank]
+    one = relation_controller.controllers[rank]
     asked = relation_controller.embedding(torch.tensor([query]))
     read = torch.cat([asked] * one.num_steps + [one.end.unsqueeze(0)])
     hidden = torch_lstm(one.lstm)(read.unsqueeze(0))[0][0]
@@ -111,7 +111,7 @@ def test_the_attention_of_a_query_does_not_depend_on_its_company():
 def test_operator_attention_is_a_softmax_of_the_hidden_state(shape, query, seed):
     relation_controller = controller(**shape, seed=seed)
     operator = attend(relation_controller)[0]
-    for rank, one in enumerate(relation_controller.ranks):
+    for rank, one in enumerate(relation_controller.controllers):
         hidden = hidden_states(relation_controller, rank, query)
         for t in range(1, one.num_steps + 1):
             expected = one.operator(hidden[t]).softmax(0).detach()
@@ -149,8 +149,8 @@ def test_the_way_back_leads_to_the_slopes_of_every_weight(num_steps, num_control
 
     found = zip(relation_controller.named_parameters(), back(*gradients), strict=True)
     for (name, weight), gradient in found:
-        gradients = finite_differences(weighted_sum, weight.data)
-        torch.testing.assert_close(gradient, gradients, rtol=1e-5, atol=1e-8, msg=name)
+        expected = finite_differences(weighted_sum, weight.data)
+        torch.testing.assert_close(gradient, expected, rtol=1e-5, atol=1e-8, msg=name)
 
 
 @pytest.mark.parametrize("memory_keys", ["previous", "present"])
@@ -168,7 +168,7 @@ def test_a_controller_of_given_vectors_carries_gradients_to_them_and_its_weights
 
 
 def test_the_forget_gate_starts_open_and_the_others_level():
-    for one in controller().ranks:
+    for one in controller().controllers:
         write, forget, candidate, show = torch_lstm(one.lstm).bias_ih_l0.chunk(4)
         assert (forget == 1).all()
         assert not torch.cat([write, candidate, show]).any()
@@ -186,7 +186,7 @@ def test_end_is_read_last(memory_keys):
     relation_controller = controller(memory_keys=memory_keys)
     operator, memory = attend(relation_controller)
     with torch.no_grad():
-        for one in relation_controller.ranks:
+        for one in relation_controller.controllers:
             one.end.neg_()
     other_operator, other_memory = attend(relation_controller)
     np.testing.assert_array_equal(operator, other_operator)

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from neurallp.controller.attention import Attention
-from neurallp.engines.base import Walks
+from neurallp.engines.base import QueryBatch
 from neurallp.engines.cuda import CudaEngine
 from neurallp.engines.reference import ReferenceEngine
 from neurallp.errors import ConfigError
@@ -61,7 +61,7 @@ def random_walks(rng, facts, operators, num_walks, num_queries, num_hidden):
     sources[: num_walks // 2] = asked[: num_walks // 2, 0, 0] if num_hidden else sources[: num_walks // 2]
     edges = operators.edges_of(asked.reshape(-1, 3)).reshape(num_walks, -1)
     edges[::5, 2:] = -1  # some walks hide less than others
-    return Walks.masking(sources, rng.integers(0, num_queries, num_walks), edges)
+    return QueryBatch.masked(sources, rng.integers(0, num_queries, num_walks), edges)
 
 
 def scores_and_gradients(engine, device, attention, walks, rows, entities, normalize):
@@ -180,8 +180,8 @@ def test_the_way_back_in_inference_mode_leads_to_what_autograd_finds(max_bytes):
     wanted = *ends, *torch.autograd.grad(ends, given.pair, gradients)
     with torch.inference_mode():
         attention = Attention(*(each.clone() for each in pair))
-        followed = engine.follow(attention, walks, rows, entities, normalize=True)
-        found = followed.scores, followed.totals, *followed.back(*(each.clone() for each in gradients))
+        followed = engine.score_with_backward(attention, walks, rows, entities, normalize=True)
+        found = followed.scores, followed.totals, *followed.backward(*(each.clone() for each in gradients))
     for ours, theirs in zip(found, wanted, strict=True):
         torch.testing.assert_close(ours, theirs.detach())
 
@@ -203,9 +203,11 @@ def test_no_walks_give_no_scores():
     )
     none = np.zeros(0, dtype=np.int64)
     engine = CudaEngine(operators, DEVICE)
-    pairs, sums = engine.pair_scores(Attention(a, b), Walks.free(none, none), none, none, normalize=True)
+    pairs, sums = engine.pair_scores(
+        Attention(a, b), QueryBatch.unmasked(none, none), none, none, normalize=True
+    )
     assert len(pairs) == len(sums) == 0
-    assert len(engine.scores(Attention(a, b), Walks.free(none, none), normalize=True)) == 0
+    assert len(engine.scores(Attention(a, b), QueryBatch.unmasked(none, none), normalize=True)) == 0
 
 
 @needs_gpu
@@ -214,7 +216,7 @@ def test_a_graph_without_facts_leaves_every_walk_where_it_starts():
     a, b = (
         each.to(DEVICE) for each in random_attention(np.random.default_rng(11), 1, 1, 2, 4, torch.float32)
     )
-    walks = Walks.free(np.array([3]), np.array([0]))
+    walks = QueryBatch.unmasked(np.array([3]), np.array([0]))
     scores = CudaEngine(operators, DEVICE).scores(Attention(a, b), walks, normalize=True)
     assert scores.entities.tolist() == [3]
 

@@ -11,7 +11,7 @@ from neurallp import ConfigError
 from neurallp.controller.attention import Attention
 from neurallp.engines import cpu as cpu_module
 from neurallp.engines import make_engine
-from neurallp.engines.base import Walks
+from neurallp.engines.base import QueryBatch
 from neurallp.engines.cpu import CpuEngine
 from neurallp.engines.cpu_kernels import walk_chunk
 from neurallp.engines.reference import ReferenceEngine
@@ -49,7 +49,7 @@ class Case:
         sources = np.where(
             rng.random(num_walks) < 0.7, asked[:, 0], rng.integers(self.num_entities, size=num_walks)
         )
-        return Walks.masking(sources, rng.integers(3, size=num_walks), self.operators.edges_of(asked))
+        return QueryBatch.masked(sources, rng.integers(3, size=num_walks), self.operators.edges_of(asked))
 
     def results(self, engine, normalize):
         """Return pair scores, totals, gradients to both attentions, and all scores."""
@@ -65,7 +65,7 @@ class Case:
 
     def oracle_scores(self, walk, normalize):
         """Return the dense scores of one walk, every chain enumerated."""
-        hidden_from, hidden = self.walks.hidden_pairs
+        hidden_from, hidden = self.walks.masked_pairs
         kept = np.delete(np.arange(self.operators.num_edges), hidden[hidden_from == walk])
         edges = [
             (int(self.operators.sources[e]), int(self.operators.operators[e]), int(self.operators.targets[e]))
@@ -164,7 +164,7 @@ def test_any_number_of_facts_can_be_hidden_from_one_walk(num_hidden):
     case, rng = Case(11, num_steps=3), np.random.default_rng(0)
     asked = np.stack([rng.permutation(len(case.facts))[:num_hidden] for _ in range(20)])
     edges = case.operators.edges_of(case.facts[asked].reshape(-1, 3)).reshape(20, -1)
-    case.walks = Walks.masking(case.walks.sources, case.walks.rows, edges)
+    case.walks = QueryBatch.masked(case.walks.sources, case.walks.rows, edges)
     assert_cpu_equals_reference(case)
 
 
@@ -217,7 +217,7 @@ def test_training_and_ranking_are_served_by_one_compiled_kernel(dtype):
     ends = engine.pair_scores(case.attention, case.walks, case.rows, case.entities, normalize=True)
     torch.autograd.grad(sum(each.sum() for each in ends), case.attention.pair)  # ones that share one place
     # Another type of any argument would be compiled for again, in front of a waiting user.
-    assert len(walk_chunk.signatures) == 1
+    assert len(walk_chunk.dispatcher.signatures) == 1
 
 
 def test_gradients_in_parts_equal_gradients_at_once(monkeypatch):
@@ -236,12 +236,12 @@ def test_the_way_back_leads_to_what_autograd_finds(engine, one_each):
     rows, entities = (np.arange(20), case.entities[:20]) if one_each else (case.rows, case.entities)
     asked = case.attention, case.walks, rows, entities
     walker, (to_scores, to_totals) = engine(case.operators), case.gradients
-    followed = walker.follow(*asked, normalize=True)
+    followed = walker.score_with_backward(*asked, normalize=True)
     ends = walker.pair_scores(*asked, normalize=True)
     for with_totals in (None, to_totals):
         some = (to_scores[: len(rows)], torch.zeros(20) if with_totals is None else with_totals)
         expected = torch.autograd.grad(ends, case.attention.pair, some, retain_graph=True)
-        found = walker.follow(*asked, normalize=True).back(some[0], with_totals)
+        found = walker.score_with_backward(*asked, normalize=True).backward(some[0], with_totals)
         for ours, theirs in zip((followed.scores, followed.totals, *found), (*ends, *expected), strict=True):
             torch.testing.assert_close(ours, theirs.detach(), rtol=1e-12, atol=1e-12)
 
@@ -253,7 +253,7 @@ def test_what_only_a_hidden_fact_leads_to_scores_exactly_zero(engine, normalize)
     operators = Operators.of_facts(facts, 5, 2)
     attention = random_attention(np.random.default_rng(0), 1, 1, 3, 4, torch.float32)
     hidden = operators.edges_of(facts[:2]).reshape(1, -1)
-    walks = Walks.masking(np.array([0]), np.array([0]), hidden)
+    walks = QueryBatch.masked(np.array([0]), np.array([0]), hidden)
     walker = engine(operators)
     scores, _ = walker.pair_scores(attention, walks, np.zeros(4, int), np.arange(1, 5), normalize=normalize)
     assert scores.tolist() == [0.0] * 4
@@ -266,7 +266,7 @@ def test_what_only_a_hidden_fact_leads_to_scores_exactly_zero(engine, normalize)
 def test_hiding_leaves_no_trace_for_the_next_walk(engine):
     case = Case(11)
     walker = engine(case.operators)
-    free = Walks.free(case.walks.sources, case.walks.rows)
+    free = QueryBatch.unmasked(case.walks.sources, case.walks.rows)
     before = walker.scores(case.attention, free, normalize=True).dense()
     case.results(walker, True)
     assert np.array_equal(before, walker.scores(case.attention, free, normalize=True).dense())
@@ -280,7 +280,8 @@ def test_renaming_entities_permutes_scores(engine):
     renamed[:, [0, 2]] = places[case.facts[:, [0, 2]]]
     operators = Operators.of_facts(renamed, int(case.num_entities), case.operators.num_relations)
     walks, moved = (
-        Walks.free(each, case.walks.rows) for each in (case.walks.sources, places[case.walks.sources])
+        QueryBatch.unmasked(each, case.walks.rows)
+        for each in (case.walks.sources, places[case.walks.sources])
     )
     scores = engine(case.operators).scores(case.attention, walks, normalize=True).dense()
     permuted = engine(operators).scores(case.attention, moved, normalize=True).dense()

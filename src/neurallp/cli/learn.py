@@ -218,8 +218,8 @@ def watch(training: "Training", quiet: bool) -> Iterator[object]:
     with Progress(
         *columns, console=log, disable=quiet or not log.is_terminal, transient=True, expand=True
     ) as progress:
-        total = training.config.num_epochs * training.lesson.num_batches
-        done = len(training.history) * training.lesson.num_batches
+        total = training.config.num_epochs * training.examples.num_batches
+        done = len(training.history) * training.examples.num_batches
         task = progress.add_task(_progress(training), total=total, completed=done)
         training.on_step = lambda: progress.advance(task)
         for epoch in training.epochs():

@@ -85,8 +85,8 @@ def answers_table(answers: "Sequence[Answer]") -> Table:
 
 
 def reliability_table(parts: "Mapping[str, Mapping[str, Reliability]]") -> Table:
-    """Return the errors of shares and of probabilities on each part."""
-    table = plain_table("part", "taken for a probability", numbers=("ECE", "Brier", "answers", "right"))
+    """Return the calibration errors of normalised scores and of probabilities on each part."""
+    table = plain_table("part", "taken as probability", numbers=("ECE", "Brier", "answers", "right"))
     for part, found in parts.items():
         for number, (name, judged) in enumerate(found.items()):
             counts = ("", "") if number else (f"{judged.counts.sum():,}", f"{judged.num_right:,}")

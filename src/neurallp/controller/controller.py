@@ -147,7 +147,7 @@ class RelationController(nn.Module):
         self.embedding = nn.Embedding(num_operators, embedding_size)
         nn.init.normal_(self.embedding.weight)
         self.embedding.weight.data = nn.functional.normalize(self.embedding.weight.data)
-        self.ranks = nn.ModuleList(
+        self.controllers = nn.ModuleList(
             Controller(embedding_size, hidden_size, num_operators, num_steps) for _ in range(num_controllers)
         )
         self.register_buffer("allowed", allowed)
@@ -162,7 +162,8 @@ class RelationController(nn.Module):
         inputs = self.embedding(queries)
         allowed = self.allowed if self.allowed is None else self.allowed[queries]
         ranks = [
-            rank.read(inputs, allowed, self.memory_keys) for rank in cast(Iterable[Controller], self.ranks)
+            rank.read(inputs, allowed, self.memory_keys)
+            for rank in cast(Iterable[Controller], self.controllers)
         ]
         attended, ways_back = zip(*ranks, strict=True)
         operator, memory, _ = zip(*attended, strict=True)

@@ -15,8 +15,8 @@ from ..graph.scores import Scores
 
 
 @dataclass(frozen=True, eq=False)
-class Walks:
-    """Walks to do, one a row: where each starts, whose attention it follows, which edges it must not use."""
+class QueryBatch:
+    """Queries to score: the source of each, its row of the attention, and the edges masked for it."""
 
     sources: Ids  # (walk,)
     rows: Ids  # (walk,) the row of Attention to follow
@@ -25,13 +25,13 @@ class Walks:
     may_return: bool = True  # False: nothing arrives at the source again, so no path comes back to it
 
     @classmethod
-    def free(cls, sources: Ids, rows: Ids, *, may_return: bool = True) -> "Walks":
+    def unmasked(cls, sources: Ids, rows: Ids, *, may_return: bool = True) -> "QueryBatch":
         """Return walks that may use every edge."""
         none = np.zeros((1, 0), dtype=np.int64)
         return cls(sources, rows, none, np.zeros(len(sources), dtype=np.int64), may_return)
 
     @classmethod
-    def masking(cls, sources: Ids, rows: Ids, edges: Ids, lists: Ids | None = None) -> "Walks":
+    def masked(cls, sources: Ids, rows: Ids, edges: Ids, lists: Ids | None = None) -> "QueryBatch":
         """Return walks of which each may not use one row of `edges`; -1 stands for no edge.
 
         `lists` says which row; without it, walk w obeys row w. Hide both edges of a fact or neither: engines
@@ -45,24 +45,24 @@ class Walks:
         return len(self.sources)
 
     @property
-    def hidden_pairs(self) -> tuple[Ids, Ids]:
+    def masked_pairs(self) -> tuple[Ids, Ids]:
         """Every (walk, edge) where the edge is hidden from the walk, walk by walk."""
         edges = self.hidden[self.lists]
         walks, places = np.nonzero(edges >= 0)
         return walks, edges[walks, places]
 
-    def __getitem__(self, part: slice) -> "Walks":
+    def __getitem__(self, part: slice) -> "QueryBatch":
         return replace(self, sources=self.sources[part], rows=self.rows[part], lists=self.lists[part])
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
+class ScoresWithBackward:
     """Scores of (walk, entity) pairs, and the way back from them, which is taken at most once."""
 
     scores: Tensor  # (pair,)
     totals: Tensor  # (walk,) the sum over all entities
     #: Takes the gradients to scores and totals, None for none to any; returns those to what was given.
-    back: Callable[[Tensor, Tensor | None], tuple[Tensor, ...]]
+    backward: Callable[[Tensor, Tensor | None], tuple[Tensor, ...]]
 
 
 class Engine(Protocol):
@@ -71,7 +71,7 @@ class Engine(Protocol):
     operators: Operators
 
     def pair_scores(
-        self, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
+        self, attention: Attention, walks: QueryBatch, rows: Ids, entities: Ids, *, normalize: bool
     ) -> tuple[Tensor, Tensor]:
         """Return the scores of given (walk, entity) pairs, and each walk's sum over all entities.
 
@@ -79,16 +79,16 @@ class Engine(Protocol):
         """
         ...
 
-    def follow(
-        self, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
-    ) -> Followed:
+    def score_with_backward(
+        self, attention: Attention, walks: QueryBatch, rows: Ids, entities: Ids, *, normalize: bool
+    ) -> ScoresWithBackward:
         """Return the same without torch's autograd, whose books cost as much as a small batch's walks.
 
         The way back leads to the gradients to both attentions.
         """
         ...
 
-    def scores(self, attention: Attention, walks: Walks, *, normalize: bool) -> Scores:
+    def scores(self, attention: Attention, walks: QueryBatch, *, normalize: bool) -> Scores:
         """Return the scores of all entities, without gradients."""
         ...
 
@@ -100,9 +100,9 @@ class Engine(Protocol):
 class ByAutograd:
     """The way back of engines whose steps torch records."""
 
-    def follow(
-        self: Engine, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
-    ) -> Followed:
+    def score_with_backward(
+        self: Engine, attention: Attention, walks: QueryBatch, rows: Ids, entities: Ids, *, normalize: bool
+    ) -> ScoresWithBackward:
         """Return the scores of given pairs, each walk's total, and the way back to the attention."""
         with torch.inference_mode(False), torch.enable_grad():
             given = Attention(*(each.detach().clone().requires_grad_() for each in attention.pair))
@@ -113,4 +113,4 @@ class ByAutograd:
             with torch.inference_mode(False):
                 return torch.autograd.grad((scores, totals), given.pair, (to_scores.clone(), rest.clone()))
 
-        return Followed(scores.detach(), totals.detach(), back)
+        return ScoresWithBackward(scores.detach(), totals.detach(), back)

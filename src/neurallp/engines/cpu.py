@@ -18,12 +18,12 @@ from ..graph.arrays import Floats, Ids
 from ..graph.operators import Operators
 from ..graph.parallel import num_cores
 from ..graph.scores import Scores
-from .base import Followed, Walks
+from .base import QueryBatch, ScoresWithBackward
 from .cpu_kernels import Graph, Listing, Pairs, Small, Sums, Task, Trail, compile_kernel, walk_chunk
 
 Room = tuple[Floats, Floats]  # for gradients of walks to both attentions
 
-# Walks that a thread takes at a time: few, because one walk from a hub can cost as much as a thousand others;
+# Queries that a thread takes at a time: few, because one walk from a hub can cost as much as a thousand others;
 # more where it is alone.
 CHUNK, LARGE_CHUNK = 32, 128
 
@@ -53,16 +53,18 @@ class CpuEngine:
         self._spare: defaultdict[int, list[tuple[Graph, Trail]]] = defaultdict(list)
 
     def pair_scores(
-        self, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
+        self, attention: Attention, walks: QueryBatch, rows: Ids, entities: Ids, *, normalize: bool
     ) -> tuple[Tensor, Tensor]:
         """Return the scores of given (walk, entity) pairs, and each walk's sum over all entities."""
-        follow = partial(self.follow, walks=walks, rows=rows, entities=entities, normalize=normalize)
+        follow = partial(
+            self.score_with_backward, walks=walks, rows=rows, entities=entities, normalize=normalize
+        )
         scores: tuple[Tensor, Tensor] = _PairScores.apply(*attention.pair, follow)  # type: ignore[no-untyped-call]
         return scores
 
-    def follow(
-        self, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
-    ) -> Followed:
+    def score_with_backward(
+        self, attention: Attention, walks: QueryBatch, rows: Ids, entities: Ids, *, normalize: bool
+    ) -> ScoresWithBackward:
         """Return the scores of given pairs, each walk's total, and the way back to the attention.
 
         Where every walk has one pair, its slopes are taken on the way forward, and the way back only
@@ -79,7 +81,7 @@ class CpuEngine:
         asked = np.empty_like(scores)
         asked[wanted.order] = scores
         like = attention.operator
-        return Followed(
+        return ScoresWithBackward(
             torch.from_numpy(asked).to(like),
             torch.from_numpy(totals).to(like),
             partial(self._back, like.dtype, task, wanted, gradients),
@@ -104,7 +106,7 @@ class CpuEngine:
             parts = _walk_again(self, task, Pairs(wanted.offsets, wanted.entities, grad_scores, totals))
         return tuple(total.transpose(0, 1).to(dtype) for total in _sum_by_row(task, parts))
 
-    def scores(self, attention: Attention, walks: Walks, *, normalize: bool) -> Scores:
+    def scores(self, attention: Attention, walks: QueryBatch, *, normalize: bool) -> Scores:
         """Return the scores of all entities, without gradients."""
         task = self._task(attention, walks, normalize)
         parts = self.share_out(task, partial(self._list_chunk, task, Pairs.none(len(walks))))
@@ -126,7 +128,7 @@ class CpuEngine:
         gradients = 8 * num_walks * num_controllers * num_steps * self.operators.num_operators
         return self.num_threads * (graph + scratch) + min(gradients, MAX_GRADIENT_BYTES)
 
-    def _task(self, attention: Attention, walks: Walks, normalize: bool) -> Task:
+    def _task(self, attention: Attention, walks: QueryBatch, normalize: bool) -> Task:
         if attention.operator.shape[-1] != self.operators.num_operators:
             raise ConfigError("The attention is over other operators than those of the knowledge base.")
         operator, memory = (each.detach().double().contiguous().numpy() for each in attention.pair)
@@ -239,19 +241,19 @@ class _PairScores(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, operator: Tensor, memory: Tensor, follow: Callable[[Attention], Followed]
+        ctx: Any, operator: Tensor, memory: Tensor, follow: Callable[[Attention], ScoresWithBackward]
     ) -> tuple[Tensor, Tensor]:
         """Return the scores of the wanted pairs and each walk's total."""
         ctx.set_materialize_grads(False)
         followed = follow(Attention(operator, memory))
-        ctx.back, ctx.like = followed.back, torch.zeros_like(followed.scores)
+        ctx.backward_pass, ctx.like = followed.backward, torch.zeros_like(followed.scores)
         return followed.scores, followed.totals
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, to_scores: Tensor | None, to_totals: Tensor | None) -> tuple[Tensor | None, ...]:
         """Return the gradients to both attentions."""
-        return *ctx.back(ctx.like if to_scores is None else to_scores, to_totals), None
+        return *ctx.backward_pass(ctx.like if to_scores is None else to_scores, to_totals), None
 
 
 def _sum_by_row(task: Task, parts: Iterable[tuple[int, tuple[Floats, ...]]]) -> list[Tensor]:

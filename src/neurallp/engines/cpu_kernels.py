@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.arrays import Flags, Floats, Ids
-from ..graph.compilation import fast_compile, kernel, part
+from ..graph.compilation import fast_compile, kernel, kernel_function
 from .reference import SMALLEST_SUM
 
 Small = NDArray[np.uint32]  # half the traffic of 64 bits, and unsigned: numba adds no test for -1
@@ -114,7 +114,7 @@ class Listing(NamedTuple):
         return cls(np.zeros(num_walks + 1, np.int64), np.empty(room, np.int64), np.empty(room))
 
 
-@part()
+@kernel_function()
 def _turn_to(
     offsets: Small,
     runs: Small,
@@ -158,7 +158,7 @@ def _turn_to(
                             runs[back, 4] += by
 
 
-@part()
+@kernel_function()
 def _take_step(
     offsets: Small,
     runs: Small,
@@ -219,7 +219,7 @@ def _take_step(
         weights[row, t] = b[row, t] * scale
 
 
-@part()
+@kernel_function()
 def _inflow(
     offsets: Small,
     runs: Small,
@@ -249,7 +249,7 @@ def _inflow(
     return total
 
 
-@part()
+@kernel_function()
 def _step_back(
     offsets: Small,
     runs: Small,
@@ -299,7 +299,7 @@ def _step_back(
             adjoints[entity, s] += gradient * weights[t - 1, s]
 
 
-@part()
+@kernel_function()
 def _list_scores(scores: Floats, blocks: Flags, entities: Ids, values: Floats, place: int) -> int:
     """Move the scores from `place` on into the list, entities ascending; return where they end."""
     for block in range(len(blocks)):

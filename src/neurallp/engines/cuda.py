@@ -17,10 +17,10 @@ from ..errors import ConfigError
 from ..graph.arrays import Ids
 from ..graph.operators import Operators
 from ..graph.scores import Scores
-from .base import ByAutograd, Walks
+from .base import ByAutograd, QueryBatch
 from .reference import SMALLEST_SUM
 
-# Walks go in blocks of this many: one warp reads a block's row with 16 bytes a lane.
+# QueryBatch go in blocks of this many: one warp reads a block's row with 16 bytes a lane.
 BLOCK = 128
 
 # A row with more edges than this is shared out among several warps; one warp would hold up the rest.
@@ -39,7 +39,7 @@ class CudaEngine(ByAutograd):
     """Keeps every memory as a dense (entity, walk) block on the GPU and sums along lists of edges.
 
     One call takes up to 4 bytes x (entities + operators) x walks x ((3 ranks + 1) T + 7), T the number of
-    steps. Walks that would take more than `max_bytes` are done in parts, each again for its gradient.
+    steps. QueryBatch that would take more than `max_bytes` are done in parts, each again for its gradient.
     """
 
     def __init__(self, operators: Operators, device: str = "cuda", max_bytes: int = MAX_BYTES) -> None:
@@ -53,7 +53,7 @@ class CudaEngine(ByAutograd):
         return torch.as_tensor(ids, device=self.device)
 
     def pair_scores(
-        self, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
+        self, attention: Attention, walks: QueryBatch, rows: Ids, entities: Ids, *, normalize: bool
     ) -> tuple[Tensor, Tensor]:
         """Return the scores of given (walk, entity) pairs, and each walk's sum over all entities."""
         score = partial(self._pair_scores, normalize=normalize)
@@ -73,13 +73,20 @@ class CudaEngine(ByAutograd):
         return torch.cat(scores)[self._tensor(back)], torch.cat(sums)
 
     def _pair_scores(
-        self, operator: Tensor, memory: Tensor, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
+        self,
+        operator: Tensor,
+        memory: Tensor,
+        walks: QueryBatch,
+        rows: Ids,
+        entities: Ids,
+        *,
+        normalize: bool,
     ) -> tuple[Tensor, Tensor]:
         final = self._infer(Attention(operator, memory), walks, normalize)
         return final[self._tensor(entities), self._tensor(rows)], final.sum(0)
 
     @torch.no_grad()
-    def scores(self, attention: Attention, walks: Walks, *, normalize: bool) -> Scores:
+    def scores(self, attention: Attention, walks: QueryBatch, *, normalize: bool) -> Scores:
         """Return the scores of all entities; only what is not 0 leaves the GPU."""
         finals = (self._infer(attention, walks[part], normalize) for part in self._parts(attention, walks))
         counts, entities, values = zip(*(_sparse_rows(final.T) for final in finals), strict=True)
@@ -100,20 +107,20 @@ class CudaEngine(ByAutograd):
     def _blocks_at_once(self, block_bytes: int) -> int:
         return max(1, self.max_bytes // max(1, block_bytes))
 
-    def _parts(self, attention: Attention, walks: Walks) -> list[slice]:
+    def _parts(self, attention: Attention, walks: QueryBatch) -> list[slice]:
         element_size = attention.operator.element_size()
         a_block = self._block_bytes(attention.num_steps, attention.num_controllers, element_size)
         at_once = self._blocks_at_once(a_block) * BLOCK
         starts = range(0, max(1, len(walks)), at_once)
         return [slice(start, min(start + at_once, len(walks))) for start in starts]
 
-    def _infer(self, attention: Attention, walks: Walks, normalize: bool) -> Tensor:
+    def _infer(self, attention: Attention, walks: QueryBatch, normalize: bool) -> Tensor:
         """Return u_{T+1} of every walk, (entity, walk), summed over ranks (eqs. 6-8)."""
         attention = Attention(
             *(each.to(self.device) for each in attention.pair)
         )  # models may live on the CPU
         hop = partial(_Hop.apply, self._graph, _Hidden.of(walks, self.operators.num_edges, self.device))
-        # Walks that only fill the last block start nowhere, so all their memories are 0.
+        # QueryBatch that only fill the last block start nowhere, so all their memories are 0.
         rows = self._tensor(np.pad(walks.rows, (0, -len(walks) % BLOCK)))
         start = self._start(walks, attention.operator.new_zeros(self.operators.num_entities, len(rows)))
         # What may arrive where: 0 at the source of a walk that may not return.
@@ -124,7 +131,7 @@ class CudaEngine(ByAutograd):
             total = total + _infer_rank(hop, a, b, start, open_to, normalize)
         return total[:, : len(walks)]
 
-    def _start(self, walks: Walks, zeros: Tensor) -> Tensor:
+    def _start(self, walks: QueryBatch, zeros: Tensor) -> Tensor:
         zeros[self._tensor(walks.sources), torch.arange(len(walks), device=self.device)] = 1.0
         return zeros
 
@@ -265,7 +272,7 @@ class _Hidden:
     flags: Tensor | None  # (block, edge)
 
     @classmethod
-    def of(cls, walks: Walks, num_edges: int, device: torch.device) -> "_Hidden | None":
+    def of(cls, walks: QueryBatch, num_edges: int, device: torch.device) -> "_Hidden | None":
         if not walks.hidden.size:
             return None
         num_blocks = -(-len(walks) // BLOCK)
@@ -275,7 +282,7 @@ class _Hidden:
         if len(table) <= FEW_HIDDEN:
             return cls(edges, None)
         flags = torch.zeros(num_blocks, num_edges, dtype=torch.int8, device=device)
-        rows, hidden = (torch.as_tensor(ids, device=device) for ids in walks.hidden_pairs)
+        rows, hidden = (torch.as_tensor(ids, device=device) for ids in walks.masked_pairs)
         flags[rows // BLOCK, hidden] = 1
         return cls(edges, flags)
 

@@ -7,7 +7,7 @@ from ..controller.attention import Attention
 from ..graph.arrays import Ids
 from ..graph.operators import Operators
 from ..graph.scores import Scores
-from .base import ByAutograd, Walks
+from .base import ByAutograd, QueryBatch
 
 # An unreachable memory sums to exactly 0; dividing by this instead leaves it 0.
 SMALLEST_SUM = 1e-20
@@ -29,36 +29,36 @@ class ReferenceEngine(ByAutograd):
     def _tensor(self, ids: Ids) -> Tensor:
         return torch.as_tensor(ids, device=self.device)
 
-    def hop(self, operator: Tensor, memory: Tensor, walks: Walks) -> Tensor:
+    def hop(self, operator: Tensor, memory: Tensor, walks: QueryBatch) -> Tensor:
         """Return sum_k a^k M_k u for every walk; `operator` is (operator, walk), `memory` (entity, walk)."""
         messages = memory[self._sources] * operator[self._operators]
         if walks.hidden.size:
-            rows, edges = map(self._tensor, walks.hidden_pairs)
+            rows, edges = map(self._tensor, walks.masked_pairs)
             # Set to zero rather than subtracted: a difference would leave rounding noise behind.
             messages[edges, rows] = 0.0
         reached = torch.zeros_like(memory).index_add(0, self._targets, messages)
         return reached if walks.may_return else reached * (1 - self._start(walks, memory))
 
-    def infer(self, attention: Attention, walks: Walks, *, normalize: bool) -> Tensor:
+    def infer(self, attention: Attention, walks: QueryBatch, *, normalize: bool) -> Tensor:
         """Return u_{T+1} of every walk, (entity, walk), summed over ranks (eqs. 6-8)."""
         rows = self._tensor(walks.rows)
         ranks = zip(attention.operator, attention.memory, strict=True)
         return torch.stack([self._infer_rank(a[rows], b[rows], walks, normalize) for a, b in ranks]).sum(0)
 
-    def _infer_rank(self, a: Tensor, b: Tensor, walks: Walks, normalize: bool) -> Tensor:
+    def _infer_rank(self, a: Tensor, b: Tensor, walks: QueryBatch, normalize: bool) -> Tensor:
         memories = [self._start(walks, a)]  # eq. 6
         for t in range(a.shape[1]):  # eq. 7
             read = _read(memories, b[:, t])
             memories.append(_normalized(self.hop(a[:, t].T, read, walks), normalize))
         return _read(memories, b[:, -1])  # eq. 8
 
-    def _start(self, walks: Walks, like: Tensor) -> Tensor:
+    def _start(self, walks: QueryBatch, like: Tensor) -> Tensor:
         one_hot = like.new_zeros(self.operators.num_entities, len(walks))
         one_hot[self._tensor(walks.sources), torch.arange(len(walks), device=self.device)] = 1.0
         return one_hot
 
     def pair_scores(
-        self, attention: Attention, walks: Walks, rows: Ids, entities: Ids, *, normalize: bool
+        self, attention: Attention, walks: QueryBatch, rows: Ids, entities: Ids, *, normalize: bool
     ) -> tuple[Tensor, Tensor]:
         """Return the scores of given (walk, entity) pairs, and each walk's sum over all entities."""
         final = self.infer(attention, walks, normalize=normalize)
@@ -70,7 +70,7 @@ class ReferenceEngine(ByAutograd):
         return 4 * num_walks * num_steps * num_controllers * a_step
 
     @torch.no_grad()
-    def scores(self, attention: Attention, walks: Walks, *, normalize: bool) -> Scores:
+    def scores(self, attention: Attention, walks: QueryBatch, *, normalize: bool) -> Scores:
         """Return the scores of all entities, a bounded number of walks at a time."""
         at_once = max(1, MESSAGES_AT_ONCE // max(1, self.operators.num_edges))
         parts = [

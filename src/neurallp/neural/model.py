@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ..config import ModelConfig
 from ..controller.attention import Attention
 from ..controller.controller import RelationController
-from ..engines.base import Engine, Followed, Walks
+from ..engines.base import Engine, QueryBatch, ScoresWithBackward
 from ..graph.arrays import Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.scores import Scores
@@ -58,7 +58,9 @@ class NeuralLP(nn.Module):
         attention: Attention = self.controller(torch.as_tensor(queries, device=device))
         return attention
 
-    def follow(self, engine: Engine, walks: Walks, rows: Ids, entities: Ids) -> Followed:
+    def score_with_backward(
+        self, engine: Engine, walks: QueryBatch, rows: Ids, entities: Ids
+    ) -> ScoresWithBackward:
         """Return the scores of (walk, entity) pairs, each walk's total, and the way back to all weights.
 
         `walks.rows` are queries here.
@@ -67,8 +69,8 @@ class NeuralLP(nn.Module):
         queries, places = np.unique(walks.rows, return_inverse=True)
         attention, to_weights = self.controller.read(torch.as_tensor(queries, device=self.reflexive.device))
         walks, normalize = replace(walks, rows=places), self.config.normalize
-        followed = engine.follow(attention, walks, rows, entities, normalize=normalize)
-        return replace(followed, back=lambda *gradients: to_weights(*followed.back(*gradients)))
+        followed = engine.score_with_backward(attention, walks, rows, entities, normalize=normalize)
+        return replace(followed, backward=lambda *gradients: to_weights(*followed.backward(*gradients)))
 
     @torch.no_grad()
     def scores(
@@ -84,7 +86,7 @@ class NeuralLP(nn.Module):
         """
         distinct_queries, rows = np.unique(queries, return_inverse=True)
         attention = (attend or self.attend)(distinct_queries)
-        scores = engine.scores(attention, Walks.free(sources, rows), normalize=self.config.normalize)
+        scores = engine.scores(attention, QueryBatch.unmasked(sources, rows), normalize=self.config.normalize)
         excluded = self.excludes_source(queries)
         return scores.replaced(np.flatnonzero(excluded), sources[excluded], -np.inf)
 

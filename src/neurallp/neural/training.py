@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..config import TrainingConfig, TrainingMasking
 from ..engines import make_engine
-from ..engines.base import Walks
+from ..engines.base import QueryBatch
 from ..errors import ConfigError
 from ..evaluation import Evaluation, evaluate
 from ..graph.arrays import Ids
@@ -50,10 +50,10 @@ class Training:
         self.config = config
         self.history: list[Epoch] = []
         self.on_step: Callable[[], object] = lambda: None
-        self.lesson = Lesson.of(split, config)
-        self.engine = make_engine(engine, self.lesson.operators, device)
-        self.judge = Judge(split, engine, device)
-        self.descent = Optimizer(self.model, config.learning_rate)
+        self.examples = TrainingExamples.of(split, config)
+        self.engine = make_engine(engine, self.examples.operators, device)
+        self.validator = Validator(split, engine, device)
+        self.optimizer = Optimizer(self.model, config.learning_rate)
         self.best_weights = copy_of(model.state_dict())
 
     def epochs(self) -> Iterator[Epoch]:
@@ -80,13 +80,13 @@ class Training:
         started = perf_counter()
         number = len(self.history) + 1
         # Seeded by the epoch, so that a resumed run shuffles as an uninterrupted one would have.
-        batches = self.lesson.batches(np.random.default_rng([self.config.seed, number]))
+        batches = self.examples.batches(np.random.default_rng([self.config.seed, number]))
         losses = [self.step(batch) for batch in batches]
         loss = float(torch.stack(losses).mean())
-        if not bool(self.descent.row.isfinite().all()):
+        if not bool(self.optimizer.flat_parameters.isfinite().all()):
             rate = self.config.learning_rate
             raise ConfigError(f"Learning went out of bounds in epoch {number}. Lower learning_rate {rate}.")
-        mrr = self.judge.valid_mrr(self.model)
+        mrr = self.validator.valid_mrr(self.model)
         return Epoch(number, loss, mrr, perf_counter() - started, self._is_best(mrr))
 
     def _is_best(self, mrr: float | None) -> bool:
@@ -98,7 +98,7 @@ class Training:
         """Take one step of gradient descent and return the loss before it."""
         with torch.inference_mode():
             loss, gradients = self.differentiate(batch)
-            self.descent.step(flatten(gradients).clamp_(-5.0, 5.0))
+            self.optimizer.step(flatten(gradients).clamp_(-5.0, 5.0))
         self.on_step()
         return loss
 
@@ -111,34 +111,34 @@ class Training:
         if self.config.objective == "normalized":
             return self._share(batch)
         rows, answers = np.arange(len(batch.walks)), batch.questions.answers
-        followed = self.model.follow(self.engine, batch.walks, rows, answers)
+        followed = self.model.score_with_backward(self.engine, batch.walks, rows, answers)
         loss, to_answers = log_score(followed.scores)
-        return loss, followed.back(to_answers, None)
+        return loss, followed.backward(to_answers, None)
 
     def _share(self, batch: "Batch") -> tuple[Tensor, tuple[Tensor, ...]]:
         """Return the share with its gradients; other known answers and barred sources are no rivals."""
         questions, num = batch.questions, len(batch.walks)
-        known_rows, known = self.lesson.known.pairs(questions.sources, questions.queries)
+        known_rows, known = self.examples.known.pairs(questions.sources, questions.queries)
         excluded = np.flatnonzero(self.model.excludes_source(questions.queries))
         rows = np.concatenate([np.arange(num), known_rows, excluded])
         entities = np.concatenate([questions.answers, known, questions.sources[excluded]])
-        followed = self.model.follow(self.engine, batch.walks, rows, entities)
+        followed = self.model.score_with_backward(self.engine, batch.walks, rows, entities)
         excused = torch.as_tensor(rows[num:], device=followed.scores.device)
         negatives = followed.totals.index_add(0, excused, followed.scores[num:], alpha=-1)
         loss, to_answers, to_rivals = share(followed.scores[:num], negatives.clamp(min=0.0))
         to_rivals = torch.where(negatives > 0, to_rivals, 0.0)
-        return loss, followed.back(torch.cat([to_answers, -to_rivals[excused]]), to_rivals)
+        return loss, followed.backward(torch.cat([to_answers, -to_rivals[excused]]), to_rivals)
 
     def state(self) -> dict[str, Tensor]:
         """Return the last epoch's weights and moments, and the best weights.
 
         With the history it is all that resuming needs.
         """
-        return self.descent.state(self.best_weights)
+        return self.optimizer.state(self.best_weights)
 
     def restore(self, state: dict[str, Tensor], history: list[Epoch]) -> None:
         """Go on from `state` as if the epochs of `history` had just been run."""
-        self.best_weights, self.history = self.descent.restore(state), list(history)
+        self.best_weights, self.history = self.optimizer.restore(state), list(history)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,11 +146,11 @@ class Batch:
     """Questions, and the walks that look for their answers; `walks.rows` are the queries."""
 
     questions: Questions
-    walks: Walks
+    walks: QueryBatch
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class TrainingExamples:
     """What training walks on, what it asks, and what it hides while asking.
 
     - `fact` walks on all that is known, asks all of it, and hides the asked fact from its own question;
@@ -165,8 +165,8 @@ class Lesson:
     facts_at_once: int
 
     @classmethod
-    def of(cls, split: Split, config: TrainingConfig) -> "Lesson":
-        """Return the lesson that `config` asks for; facts are set apart 3:1 where that is needed."""
+    def of(cls, split: Split, config: TrainingConfig) -> "TrainingExamples":
+        """Return the examples that `config` asks for; facts are set apart 3:1 where that is needed."""
         if config.training_masking != "fact":
             split = separate_facts(split, config.seed, unlinked=config.facts_apart == "unlinked")
         walked = split.facts if config.training_masking == "train" else split.known.facts
@@ -204,16 +204,16 @@ class Lesson:
     def _batch(self, questions: Questions, edges: Ids) -> Batch:
         sources, queries = questions.sources, questions.queries
         if self.masking == "train":
-            return Batch(questions, Walks.free(sources, queries))
+            return Batch(questions, QueryBatch.unmasked(sources, queries))
         if self.masking == "fact":
             return Batch(
-                questions, Walks.masking(sources, queries, edges, np.repeat(np.arange(len(edges)), 2))
+                questions, QueryBatch.masked(sources, queries, edges, np.repeat(np.arange(len(edges)), 2))
             )
         lists = np.zeros(len(sources), dtype=np.int64)
-        return Batch(questions, Walks.masking(sources, queries, edges.reshape(1, -1), lists))
+        return Batch(questions, QueryBatch.masked(sources, queries, edges.reshape(1, -1), lists))
 
 
-class Judge:
+class Validator:
     """Validation: the realistic filtered MRR over all that is known, test never looked at."""
 
     def __init__(self, split: Split, engine: str, device: str) -> None:

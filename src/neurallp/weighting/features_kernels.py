@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.arrays import Flags, Floats, Ids
-from ..graph.compilation import part
+from ..graph.compilation import kernel_function
 
 Small = NDArray[np.int32]
 Unsigned = NDArray[np.uint32]  # indices that compiled loops need not test for being negative
@@ -105,7 +105,7 @@ def entries_for(num: int) -> Entries:
     return Entries(np.empty(num, np.uint32), forward, backward, np.empty(num, np.int32), bounds)
 
 
-@part()
+@kernel_function()
 def find_segment(edges: CsrSegments, entity: int, operator: int) -> int:
     """Return the segment of an entity's edges of one operator, or -1."""
     low, size = edges.offsets[entity], edges.offsets[entity + 1] - edges.offsets[entity]
@@ -116,14 +116,14 @@ def find_segment(edges: CsrSegments, entity: int, operator: int) -> int:
     return low if size and edges.operators[low] == operator else -1
 
 
-@part()
+@kernel_function()
 def invert(operator: int, scratch: Scratch) -> int:
     """Return the inverse operator."""
     num_relations = len(scratch.masked) // 2
     return operator - num_relations if operator >= num_relations else operator + num_relations
 
 
-@part()
+@kernel_function()
 def mask_facts(edges: CsrSegments, scratch: Scratch, batch: QuestionBatch, question: int) -> None:
     """Mark the operators whose edge from source to answer is masked: the query, or all that link the pair."""
     source, answer, masked = batch.sources[question], batch.answers[question], scratch.masked
@@ -137,14 +137,14 @@ def mask_facts(edges: CsrSegments, scratch: Scratch, batch: QuestionBatch, quest
                     masked[edges.operators[segment]] = True
 
 
-@part()
+@kernel_function()
 def unmask_facts(scratch: Scratch) -> None:
     """Clear the marks that `mask_facts` set."""
     for operator in range(len(scratch.masked)):
         scratch.masked[operator] = False
 
 
-@part()
+@kernel_function()
 def clear_frontier(scratch: Scratch, depth: int) -> None:
     """Empty the frontier of one depth."""
     for i in range(scratch.counts[depth]):
@@ -152,7 +152,7 @@ def clear_frontier(scratch: Scratch, depth: int) -> None:
     scratch.counts[depth] = 0
 
 
-@part()
+@kernel_function()
 def write_segment(scratch: Scratch, depth: int, rule: int, excluded: int, entries: Entries, last: int) -> int:
     """Write the frontier of one depth as the features of a rule, without the entity `excluded`.
 
@@ -177,7 +177,7 @@ def write_segment(scratch: Scratch, depth: int, rule: int, excluded: int, entrie
     return last + 1
 
 
-@part("contract")
+@kernel_function("contract")
 def log_scale(probabilities: Floats, out: FeatureValues) -> None:
     """Write log(1 + 100 p) / log(101) for each p, which separates 0.001 from 0.01 as well as 0.1 from 1.
 

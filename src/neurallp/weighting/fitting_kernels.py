@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.arrays import Floats, Ids
-from ..graph.compilation import kernel, part
+from ..graph.compilation import kernel, kernel_function
 from .features_kernels import Entries, Small
 
 #: Marks of entities in a buffer: listed with a score of its own, or no candidate answer.
@@ -58,7 +58,7 @@ class Buffer(NamedTuple):
         return cls(np.zeros(size), np.zeros(size), np.zeros((num_settings, 2)), listed, marks)
 
 
-@part()
+@kernel_function()
 def _mark(buffer: Buffer, entity: int, num: int, mark: int) -> int:
     """Mark an entity, listing it with score 0 if it is new; return how many are listed."""
     if buffer.marks[entity] == 0:
@@ -70,7 +70,7 @@ def _mark(buffer: Buffer, entity: int, num: int, mark: int) -> int:
     return num
 
 
-@part()
+@kernel_function()
 def _mark_all(examples: Examples, question: int, buffer: Buffer) -> int:
     """Mark all entities with features, the answer, and all that are no candidates; return how many are listed.
 
@@ -89,7 +89,7 @@ def _mark_all(examples: Examples, question: int, buffer: Buffer) -> int:
     return num
 
 
-@part()
+@kernel_function()
 def _clear_marks(buffer: Buffer, num: int) -> None:
     for i in range(num):
         buffer.marks[buffer.listed[i]] = 0
@@ -112,7 +112,7 @@ def add_scores(entries: Entries, first: int, last: int, weights: Floats, scores:
                 )
 
 
-@part("contract", "reassoc")
+@kernel_function("contract", "reassoc")
 def _add_gradients(entries: Entries, first: int, last: int, scores: Floats, gradients: Floats) -> None:
     """Add gradients of scores times features to the gradients of weights, (rule, 3, setting)."""
     for segment in range(first, last):
@@ -130,7 +130,7 @@ def _add_gradients(entries: Entries, first: int, last: int, scores: Floats, grad
             gradients[rule, 2, s] += backward
 
 
-@part()
+@kernel_function()
 def _set_odds(buffer: Buffer, weights: Floats, values: Floats) -> None:
     """Set the odds of the dense term and their sums."""
     sums = buffer.sums
@@ -143,7 +143,7 @@ def _set_odds(buffer: Buffer, weights: Floats, values: Floats) -> None:
             sums[s, 1] += values[entity] * odds
 
 
-@part()
+@kernel_function()
 def _softmax_gradient(
     buffer: Buffer, num: int, s: int, answer: int, dense: DenseValues, weight: float
 ) -> tuple[float, float]:
@@ -177,7 +177,7 @@ def _softmax_gradient(
     return np.log(total) + top - score, moment / total - own
 
 
-@part()
+@kernel_function()
 def _question_gradient(
     examples: Examples,
     question: int,
@@ -222,7 +222,7 @@ def batch_gradient(
     return loss / len(batch)
 
 
-@part()
+@kernel_function()
 def _scale(gradients: Parameters, by: float) -> None:
     """Multiply all gradients by a number; by 0 gives 0 even for NaN."""
     for s in range(len(gradients.dense)):
@@ -246,7 +246,7 @@ def count_right(examples: Examples, marks: NDArray[np.int8], counts: Ids) -> Non
         _mark_right(examples, i, marks, 0)
 
 
-@part()
+@kernel_function()
 def _mark_right(examples: Examples, question: int, marks: NDArray[np.int8], mark: int) -> None:
     """Mark the known answers of a question."""
     for i in range(examples.other_offsets[question], examples.known_ends[question]):
@@ -263,7 +263,7 @@ def rank_settings(
         _rank_question(examples, question, weights, values, buffer, ranks[question])
 
 
-@part()
+@kernel_function()
 def _rank_question(
     examples: Examples, question: int, weights: Parameters, values: Floats, buffer: Buffer, ranks: Floats
 ) -> None:

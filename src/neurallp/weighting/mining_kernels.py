@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.arrays import Ids
-from ..graph.compilation import kernel, part
+from ..graph.compilation import kernel, kernel_function
 from .features_kernels import CsrSegments
 
 
@@ -26,7 +26,7 @@ class Meetings(NamedTuple):
     before: Ids  # (trail,)
 
 
-@part()
+@kernel_function()
 def _spread(
     edges: CsrSegments,
     trails: Trails,

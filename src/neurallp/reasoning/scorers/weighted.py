@@ -4,6 +4,7 @@ import heapq
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,16 +13,13 @@ from ...graph.knowledge_base import KnowledgeBase
 from ...graph.operators import Operators
 from ...graph.parallel import num_cores
 from ...graph.scores import Scores
-from ...rules.paths import Path
 from ...rules.rule import Rule
 from ...weighting.features import Features, FeatureWalker, ask
 from ...weighting.fitting_kernels import add_scores
 from ...weighting.graph_index import GraphIndex
 from ...weighting.kinds import CompiledRules, compile_rules, get_kind
 from ...weighting.weighted_rules import WeightedRules
-
-#: A rule, its path, and its contribution to a score along it.
-Term = tuple[Rule, Path, float]
+from . import PathTerm
 
 #: Questions that a thread takes at a time.
 CHUNK = 64
@@ -30,7 +28,12 @@ CHUNK = 64
 class WeightedScorer:
     """Weighted rules applied to the facts of a knowledge base that has their relations."""
 
-    def __init__(self, weighted: WeightedRules, kb: KnowledgeBase, operators: Operators) -> None:
+    has_logarithmic_scores: ClassVar[bool] = True
+
+    def __init__(
+        self, weighted: WeightedRules, kb: KnowledgeBase, operators: Operators, engine: str = "auto"
+    ) -> None:
+        """Bind rules to facts. No engine is used: features are computed directly."""
         self.weighted, self.index = weighted, GraphIndex(kb, operators)
         self._idle: list[FeatureWalker] = []
         self._compiled: dict[int, tuple[CompiledRules, Floats]] = {}
@@ -115,7 +118,7 @@ class WeightedScorer:
             self._compiled[query] = compiled, weight * values
         return self._compiled[query]
 
-    def parts(self, source: int, query: int, answer: int) -> Iterator[Term]:
+    def terms(self, source: int, query: int, answer: int) -> Iterator[PathTerm]:
         """Yield the contribution of each rule along each path, largest first, with those against the answer.
 
         A rule's contribution is divided among its paths by its kind.
@@ -123,7 +126,7 @@ class WeightedScorer:
         if source == answer and self.weighted.excludes_source(query):
             return
         order = count()  # breaks ties without comparing rules
-        heap: list[tuple[float, int, Term | None, Iterator[Term]]] = []
+        heap: list[tuple[float, int, PathTerm | None, Iterator[PathTerm]]] = []
         for number, contribution in self._contributions(source, query, answer):
             terms = self._terms(query, number, (source, answer), contribution)
             heapq.heappush(heap, (-abs(contribution), next(order), None, terms))
@@ -146,7 +149,7 @@ class WeightedScorer:
             amounts = (self.weighted.queries[query].weights[rules] * features).sum(axis=1)
             yield from zip(rules.tolist(), amounts.tolist(), strict=True)
 
-    def _terms(self, query: int, number: int, ends: tuple[int, int], contribution: float) -> Iterator[Term]:
+    def _terms(self, query: int, number: int, ends: tuple[int, int], contribution: float) -> Iterator[PathTerm]:
         """Yield a rule's paths with the share of its contribution that its kind gives to each, largest first."""
         rule = self.weighted.rule(query, number)
         for path, share in get_kind(rule.kind).paths(self.index, rule, ends):

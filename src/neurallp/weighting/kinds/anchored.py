@@ -1,7 +1,7 @@
 """Shared-neighbour rules about the source: r(X, Y) where b(X, D), b(A, D) and r(A, Y) for other entities A."""
 
 from ...graph.arrays import Body, Ids
-from ...graph.compilation import kernel, part
+from ...graph.compilation import kernel, kernel_function
 from ..features import FeatureWalker
 from ..features_kernels import (
     CsrSegments,
@@ -47,7 +47,7 @@ class Anchored(SharedNeighbours):
         return index.targets_of(query)
 
 
-@part()
+@kernel_function()
 def _add_anchored(
     edges: CsrSegments, scratch: Scratch, source: int, answer: int, query: int, operator: int
 ) -> None:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from ...graph.arrays import Ids
-from ...graph.compilation import kernel, part
+from ...graph.compilation import kernel, kernel_function
 from ..features_kernels import (
     CsrSegments,
     Entries,
@@ -30,7 +30,7 @@ class Trie(NamedTuple):
     rules: Small  # (node,) the rule whose body ends here, or -1
 
 
-@part()
+@kernel_function()
 def _find_segments(edges: CsrSegments, scratch: Scratch, depth: int, operator: int) -> int:
     """List the segments of one operator that leave the frontier of a depth; return how many.
 
@@ -51,7 +51,7 @@ def _find_segments(edges: CsrSegments, scratch: Scratch, depth: int, operator: i
     return num
 
 
-@part()
+@kernel_function()
 def _expand(
     edges: CsrSegments, scratch: Scratch, depth: int, operator: int, source: int, answer: int
 ) -> None:
@@ -95,7 +95,7 @@ def _expand(
     scratch.counts[depth] = num
 
 
-@part()
+@kernel_function()
 def _walk(
     edges: CsrSegments,
     trie: Trie,

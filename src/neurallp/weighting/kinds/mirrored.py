@@ -1,7 +1,7 @@
 """Shared-neighbour rules about the answer: r(X, Y) where r(X, A), b(A, D) and b(Y, D) for other answers A."""
 
 from ...graph.arrays import Body, Ids
-from ...graph.compilation import kernel, part
+from ...graph.compilation import kernel, kernel_function
 from ..features import FeatureWalker
 from ..features_kernels import (
     CsrSegments,
@@ -47,7 +47,7 @@ class Mirrored(SharedNeighbours):
         return index.targets_of(index.operators.inverse(candidate.operators[0]))
 
 
-@part()
+@kernel_function()
 def _add_mirrored(
     edges: CsrSegments, scratch: Scratch, source: int, answer: int, query: int, operator: int
 ) -> None:

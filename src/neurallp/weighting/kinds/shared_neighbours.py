@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...graph.arrays import Body, Floats, Ids
-from ...graph.compilation import part
+from ...graph.compilation import kernel_function
 from ...graph.vocabulary import Relations
 from ...rules.rule import Rule
 from ..features_kernels import (
@@ -84,7 +84,7 @@ class SharedNeighbours(Kind):
         return weights
 
 
-@part()
+@kernel_function()
 def add_confidence(scratch: Scratch, entity: int, confidence: float) -> None:
     """Update an entity's largest confidence and noisy-or with one more neighbour D.
 
@@ -99,7 +99,7 @@ def add_confidence(scratch: Scratch, entity: int, confidence: float) -> None:
     scratch.backward[0, place] *= 1.0 - confidence
 
 
-@part()
+@kernel_function()
 def tally_targets(
     edges: CsrSegments, scratch: Scratch, entity: int, operator: int, source: int, num: int
 ) -> int:
@@ -116,7 +116,7 @@ def tally_targets(
     return num
 
 
-@part()
+@kernel_function()
 def write_confidences(scratch: Scratch, number: int, entries: Entries, last: int) -> int:
     """Write the confidences as one rule's segment and clear them; return as `write_segment` does."""
     for i in range(scratch.counts[0]):

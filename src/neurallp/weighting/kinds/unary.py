@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...graph.arrays import Ids, concatenate_ranges
-from ...graph.compilation import kernel, part
+from ...graph.compilation import kernel, kernel_function
 from ...graph.questions import Questions
 from ...graph.vocabulary import Relations
 from ...rules.paths import Path, follow
@@ -115,7 +115,7 @@ def find_unary(edges: CsrSegments, pairs: Questions, mask_pair: bool, limit: int
     return [divmod(int(key), num_entities) for key in keys[order[scores[order] > 0]]]
 
 
-@part()
+@kernel_function()
 def _is_masked(edges: CsrSegments, scratch: Scratch, segment: int, source: int, answer: int) -> bool:
     """Return whether the one edge of a source's segment is masked."""
     operator, first = edges.operators[segment], edges.starts[segment]
@@ -124,7 +124,7 @@ def _is_masked(edges: CsrSegments, scratch: Scratch, segment: int, source: int, 
     return scratch.masked[operator] or (source == answer and scratch.masked[invert(operator, scratch)])
 
 
-@part()
+@kernel_function()
 def _write_question(
     edges: CsrSegments,
     rules: UnaryRules,
