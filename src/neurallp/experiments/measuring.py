@@ -154,9 +154,9 @@ def figures(found: Evaluation) -> dict[str, Any]:
 
 def history_of(history: Iterable[Epoch]) -> dict[str, Any]:
     """Return how learning went: its epochs, and the validation MRR of the one that was kept."""
-    epochs = [vars(epoch) for epoch in history]
-    best = [epoch["valid_mrr"] for epoch in epochs if epoch["is_best"]]
-    return {"valid MRR": best[-1] if best else None, "history": epochs}
+    epochs = list(history)
+    best = [epoch.valid_mrr for epoch in epochs if epoch.is_best]
+    return {"valid MRR": best[-1] if best else None, "history": [vars(epoch) for epoch in epochs]}
 
 
 def draw_learning(plan: Plan, results: Results, out: Path) -> None:
