@@ -16,7 +16,7 @@ from neurallp.datasets.family import family_knowledge_base
 from neurallp.graph.knowledge_base import KnowledgeBase, Split, name_parts, separate_facts, split_triples
 from neurallp.io.models import neural as models
 from neurallp.neural.training import Epoch, Lesson
-from neurallp.pipeline.learn import finish, prepare
+from neurallp.pipeline.learn import Callbacks, finish, prepare
 
 SMALL = {"embedding_size": 8, "hidden_size": 8, "learning_rate": 0.01}
 NO_TRIPLES = np.empty((0, 3), dtype=np.int64)
@@ -48,7 +48,12 @@ def judged(monkeypatch, training, *mrrs):
 
 def test_every_epoch_is_a_record_of_what_it_gave(family):
     seen = []
-    program = learn(family, weigh=False, **SMALL, num_epochs=3, patience=3, on_epoch=seen.append)
+
+    class Seen(Callbacks):
+        def on_epoch(self, training):
+            seen.append(training.history[-1])
+
+    program = learn(family, weigh=False, **SMALL, num_epochs=3, patience=3, callbacks=Seen())
     assert seen == program.history
     assert [epoch.number for epoch in seen] == [1, 2, 3]
     assert all(epoch.loss > 0 and 0 < epoch.valid_mrr <= 1 and epoch.seconds > 0 for epoch in seen)

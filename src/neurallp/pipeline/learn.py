@@ -152,9 +152,8 @@ class Run:
         self.callbacks.on_stage("weigh", 2 * len(self.split.known.facts))
         try:
             candidates = rules_as_candidates(rules, self.split.relations)
-            return weigh_rules(
-                self.split, self.plan.weighting, candidates, self.callbacks.on_progress, self.device
-            )
+            done = self.callbacks.on_progress
+            return weigh_rules(self.split, self.plan.weighting, candidates, done, self.device).weighted_rules
         except KeyboardInterrupt:
             if not self.callbacks.on_interrupt("weigh"):
                 raise
@@ -236,8 +235,8 @@ def weigh_rules(
     given: "dict[int, list[Body | Clue]] | None" = None,
     on_done: Callable[[int], None] = lambda num: None,
     device: str = "cpu",
-) -> WeightedRules:
-    """Return mined rules and the candidates `given`, with weights fitted on a device.
+) -> LearnedProgram:
+    """Return the program of mined rules and the candidates `given`, with weights fitted on a device.
 
     Non-chain rules are weighted on the CPU, whatever the device.
     """
@@ -248,7 +247,10 @@ def weigh_rules(
 
         require_device(device)
     if device == "cpu" or config.has_non_chain_kinds:
-        return Weighting(split, config, given).run(on_done)
-    from ..weighting.fitting_gpu import GpuWeighting
+        weighting = Weighting(split, config, given)
+    else:
+        from ..weighting.fitting_gpu import GpuWeighting
 
-    return GpuWeighting(split, config, given, device=device).run(on_done)
+        weighting = GpuWeighting(split, config, given, device=device)
+    plan = Plan(None, None, config)
+    return LearnedProgram(plan, weighted_rules=weighting.run(on_done), kb=split.known)
