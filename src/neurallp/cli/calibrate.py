@@ -32,7 +32,7 @@ def calibrate(
     """
     from ..io.models.calibration import write_calibration
     from ..pipeline.program import load_model
-    from ..reasoning.calibration import fit_calibration
+    from ..reasoning.calibration import fit_calibration, measure_reliability
 
     program = load_model(model)
     split = load_split(data, program.seed)

@@ -1,4 +1,4 @@
-"""The known facts as rules look them up: edges in segments, and the graph of one question with facts masked."""
+"""The known facts as rules look them up: edges in segments, and the masked graph of one question."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,7 @@
 """Weighted rules as a file of arrays, with every weight to the last digit.
 
-One row for each rule. The kinds of rules and the entities that rules mention are stored by name, in the settings
-beside the arrays: a row holds a place in these lists.
+One row for each rule. The kinds of rules and the entities that rules mention are stored by name, in the
+settings beside the arrays: a row holds a place in these lists.
 """
 
 from collections.abc import Iterable, Mapping
@@ -138,7 +138,7 @@ def write_weighted(
 
 
 def drop_weighted(folder: AnyPath) -> None:
-    """Remove the weighted rules of a folder: they would answer instead of a model that they do not belong to."""
+    """Remove the weighted rules of a folder: they would answer instead of a model not their own."""
     for name in (WEIGHTED, SETTINGS):
         (Path(folder) / name).unlink(missing_ok=True)
 

@@ -47,7 +47,7 @@ class WeightedScorer:
         return self._in_chunks(self._score, sources, queries)
 
     def reached(self, sources: Ids, queries: Ids) -> Scores:
-        """Return the scores of answers that rules of this source support: a dense term is the same for all."""
+        """Return the scores of answers that rules predict; a dense term alone predicts nothing."""
         return self._in_chunks(self._reach, sources, queries)
 
     def _in_chunks(self, score: Callable[[Ids, int], Scores], sources: Ids, queries: Ids) -> Scores:
@@ -91,7 +91,7 @@ class WeightedScorer:
         return Scores.listed(len(dense), found_by or [(sources[:0], dense[:0])] * len(sources))
 
     def _gather(self, query: int, sources: Ids) -> Iterator[tuple[int, Features]]:
-        """Yield features of the sources, as many at a time as there is room for, and the first one's place."""
+        """Yield the place of a first source and the features from there on, as many as there is room for."""
         # Threads need no lock: popping and appending are atomic.
         walker, (compiled, _) = self._take_walker(), self._compile(query)
         start = 0 if compiled.plans else len(sources)
@@ -149,8 +149,10 @@ class WeightedScorer:
             amounts = (self.weighted.queries[query].weights[rules] * features).sum(axis=1)
             yield from zip(rules.tolist(), amounts.tolist(), strict=True)
 
-    def _terms(self, query: int, number: int, ends: tuple[int, int], contribution: float) -> Iterator[PathTerm]:
-        """Yield a rule's paths with the share of its contribution that its kind gives to each, largest first."""
+    def _terms(
+        self, query: int, number: int, ends: tuple[int, int], contribution: float
+    ) -> Iterator[PathTerm]:
+        """Yield a rule's paths with the share of its contribution that each has, largest first."""
         rule = self.weighted.rule(query, number)
         for path, share in get_kind(rule.kind).paths(self.index, rule, ends):
             yield rule, path, contribution * share
