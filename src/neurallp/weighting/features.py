@@ -57,7 +57,7 @@ def ask(
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Features question by question. The arrays belong to the walker, which overwrites them at its next call."""
+    """Features question by question. The walker overwrites the arrays at its next call."""
 
     entries: Entries
     ends: Ids  # (question,) where its segments of entries end

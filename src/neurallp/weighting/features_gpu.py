@@ -176,8 +176,8 @@ class Block:
 class GpuFeatureWalker:
     """Computes the features of many questions at once, on any device of torch.
 
-    A kind without GPU features is computed by the CPU's `walker` and copied. Takes 8 bytes x questions x (rows of
-    the layout + entities + what native kinds hold); `max_bytes` bounds the questions that are done at once.
+    A kind without GPU features is computed by the CPU's `walker` and copied. Takes 8 bytes x questions x
+    (rows of the layout + entities + what native kinds hold); `max_bytes` bounds the questions of a block.
     """
 
     def __init__(self, walker: FeatureWalker, device: str = "cpu", max_bytes: int | None = None) -> None:
@@ -226,7 +226,7 @@ class GpuFeatureWalker:
     # Walks along chains
 
     def numbers_of_walk(self, trie: Trie) -> int:
-        """Return how many numbers a walk holds for a question: frontiers of one path, and one step's edges."""
+        """Return the numbers that a walk holds for a question: frontiers of a path, edges of a step."""
         hops = [self.hop(int(k)) for k in np.unique(trie.operators)]
         longest = max((len(hop.range) + 1 for hop in hops), default=0) * (max(trie.depths, default=0) + 1)
         return int(longest + 2 * max((hop.num_edges for hop in hops), default=0))
@@ -261,7 +261,7 @@ class GpuFeatureWalker:
         }
 
     def _masked_edges(self, batch: QuestionBatch) -> _MaskedEdges:
-        """Return the edges that the questions mask, in both directions: of their own fact, or of their pair."""
+        """Return the masked edges of the questions, in both directions."""
         order, pairs = self._pairs
         asked = np.flatnonzero(batch.answers >= 0)
         sources, answers = batch.sources[asked], batch.answers[asked]
@@ -272,8 +272,7 @@ class GpuFeatureWalker:
         masked = batch.mask_pair[asked][rows] | (operators == batch.query)
         rows, operators = rows[masked], operators[masked]
         columns, starts, ends = asked[rows], sources[rows], answers[rows]
-        inverse_of = [self.operators.inverse(k) for k in range(self.operators.num_operators)]
-        inverses = np.array(inverse_of)[operators]
+        inverses = self.operators.inverse(operators)
         both = np.concatenate(
             [np.stack([columns, operators, starts, ends]), np.stack([columns, inverses, ends, starts])],
             axis=1,

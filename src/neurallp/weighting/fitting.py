@@ -1,8 +1,8 @@
 """Rule weighting: candidates are found and weighted query by query, by cross-entropy over all entities.
 
-The score of an answer is a sum over rules. A rule of most kinds has three features for an answer: an indicator
-that it predicts it, and a forward and a backward value (for chains, random walk probabilities on a logarithmic
-scale). A query has a weight for each of them.
+The score of an answer is a sum over rules. A rule of most kinds has three features for an answer: an
+indicator that it predicts it, and a forward and a backward value (for chains, random walk probabilities on a
+logarithmic scale). A query has a weight for each of them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Weighting on a GPU: features in dense blocks, while the CPU's cores find the candidates of the next queries."""
+"""Weighting on a GPU: features in dense blocks, while the CPU finds the candidates of the next queries."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor

@@ -72,7 +72,7 @@ def _mark(buffer: Buffer, entity: int, num: int, mark: int) -> int:
 
 @kernel_function()
 def _mark_all(examples: Examples, question: int, buffer: Buffer) -> int:
-    """Mark all entities with features, the answer, and all that are no candidates; return how many are listed.
+    """Mark all entities with features, the answer, and all that are no candidates; return their number.
 
     No candidates are the entities filtered out, and the source where it is excluded.
     """
@@ -97,7 +97,7 @@ def _clear_marks(buffer: Buffer, num: int) -> None:
 
 @kernel("contract")
 def add_scores(entries: Entries, first: int, last: int, weights: Floats, scores: Floats) -> None:
-    """Add weights times features of some segments to scores, (setting, entity); weights are (rule, 3, setting).
+    """Add weights, (rule, 3, setting), times features of some segments to scores, (setting, entity).
 
     The loop over settings is inside that over segments: a segment is short enough to stay in the cache.
     """

@@ -1,4 +1,4 @@
-"""The known facts as rules look them up: edges in segments, and the graph of one question with facts masked."""
+"""The known facts as rules look them up: edges in segments, and the masked graph of one question."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,7 +53,7 @@ class GraphIndex:
 
 def csr_segments(operators: Operators) -> CsrSegments:
     """Return the edges grouped by source and operator, with each target's number of arriving edges."""
-    starts, offsets = operators.runs()
+    starts, offsets = operators.segments()
     arrivals = operators.targets * operators.num_operators + operators.operators
     _, place, fan_in = np.unique(arrivals, return_inverse=True, return_counts=True)
     of_segment = operators.operators[starts]

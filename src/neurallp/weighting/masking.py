@@ -1,10 +1,10 @@
 """Edge masking: which facts are removed from the graph while a training question is scored.
 
-Either the question's own fact, or all facts that link its pair. Where no validation pair is linked by a known
-fact (FB15K-237), all links of a training pair must be masked too, or learning prefers rules that never predict
-anything at validation. Where nearly all are linked (WN18), little would be learned about the few that are not:
-three in four questions then mask their pair, and choose their answers only among entities not linked to the
-source.
+Either the question's own fact, or all facts that link its pair. Where no validation pair is linked by a
+known fact (FB15K-237), all links of a training pair must be masked too, or learning prefers rules that never
+predict anything at validation. Where nearly all are linked (WN18), little would be learned about the few that
+are not: three in four questions then mask their pair, and choose their answers only among entities not linked
+to the source.
 """
 
 from typing import NamedTuple
@@ -37,7 +37,7 @@ def choose_masking(split: Split) -> Masking:
 
 
 class Filters(NamedTuple):
-    """Entities that are no candidate answers, question by question: first known answers, then linked entities."""
+    """Entities that are no candidate answers: of each question first known answers, then linked ones."""
 
     offsets: Ids  # (question + 1,)
     entities: Ids
@@ -60,7 +60,7 @@ class EdgeMasking:
         return np.resize(np.array(self.turns), len(questions))
 
     def filters_of(self, known: KnownAnswers, questions: Questions, mask_pair: Flags | None) -> Filters:
-        """Return the other known answers of questions, and the entities linked to the source of a masked pair."""
+        """Return other known answers of questions, and the entities linked to the source of a masked pair."""
         rows, entities = known.pairs(questions.sources, questions.queries)
         masked = np.flatnonzero([] if mask_pair is None else mask_pair)
         directions = np.zeros_like(masked), np.ones_like(masked)

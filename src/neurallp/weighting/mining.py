@@ -53,8 +53,8 @@ class Miner:
     def mine(self, pairs: Questions, mask_pair: bool, limit: int, max_paths: int) -> list[Body]:
         """Return the bodies that link most pairs with most probability, at most `limit`.
 
-        The pairs are of one query. The asked fact of a pair is not walked (with `mask_pair` no fact that links
-        it). No further pair is searched once `max_paths` paths were followed.
+        The pairs are of one query. The asked fact of a pair is not walked (with `mask_pair` no fact that
+        links it). No further pair is searched once `max_paths` paths were followed.
         """
         found: list[tuple[Ids, NDArray[np.float64]]] = []
         num_paths = 0
@@ -67,7 +67,7 @@ class Miner:
         return [self._body(code) for code in _best(found, limit)]
 
     def _link(self, ends: tuple[int, int, int, bool]) -> tuple[tuple[Ids, NDArray[np.float64]], int]:
-        """Return the distinct bodies between one pair with their probabilities, and how many paths it took."""
+        """Return the distinct bodies between one pair, their probabilities, and the paths followed."""
         room = self._forward, self._backward, self._meetings, self._codes, self._probabilities
         num, followed = link(self.edges, ends, self.steps, self.base, *room)
         codes, places = np.unique(self._codes[:num], return_inverse=True)

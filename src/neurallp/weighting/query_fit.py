@@ -39,8 +39,8 @@ class FitResult:
 class QueryFit:
     """The fit of one query on the CPU. A subclass computes the same on another device.
 
-    Rules with sparse features come first, then the one with a dense feature, if any. `Any` stands for arrays and
-    examples that may be on another device.
+    Rules with sparse features come first, then the one with a dense feature, if any. `Any` stands for arrays
+    and examples that may be on another device.
     """
 
     def __init__(self, worker: "Worker", query: int, rules: tuple[Candidate, ...]) -> None:
@@ -70,7 +70,7 @@ class QueryFit:
         return np.array([get_kind(rule.kind).is_direct_link(rule) for rule in self.rules], dtype=np.bool_)
 
     def _penalised(self) -> Flags:
-        """Return which weights are penalised: all but those of direct links, whose confidence is not in doubt."""
+        """Return which weights are penalised: all but those of direct links."""
         return np.append(np.repeat(~self.direct_links, 3), True)
 
     def _fixed(self) -> Ids:

@@ -37,7 +37,7 @@ class WeightedQuery:
 
 @dataclass(frozen=True, eq=False)
 class WeightedRules:
-    """Rules with weights, which apply to any facts of their relations; only a rule's constant is an entity."""
+    """Rules with weights. They apply to any facts of their relations; only constants name entities."""
 
     relations: Relations
     reflexive: Flags  # (relation,) whether the facts relate an entity to itself

@@ -1,7 +1,7 @@
 """Weighted rules as a file of arrays, with every weight to the last digit.
 
-One row for each rule. The kinds of rules and the entities that rules mention are stored by name, in the settings
-beside the arrays: a row holds a place in these lists.
+One row for each rule. The kinds of rules and the entities that rules mention are stored by name, in the
+settings beside the arrays: a row holds a place in these lists.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,24 +10,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
 from ...config import KINDS, WeightingConfig
-from ...errors import ConfigError, DataError
+from ...errors import ConfigError
 from ...graph.vocabulary import Relations
 from ...rules.rule import Rule
 from ...weighting.kinds.base import Candidate
 from ...weighting.weighted_rules import WeightedQuery, WeightedRules
-from ..files import AnyPath, read_bytes
+from ..files import AnyPath
 from ..rules.table import format_rules
 from .folders import (
+    FORMAT_VERSION,
     METRICS,
     RELATIONS,
     RULES,
     WEIGHTS,
     checksums,
     damaged,
+    dump_arrays,
+    read_arrays,
     read_json,
     read_relations,
     require_together,
@@ -35,8 +36,6 @@ from .folders import (
     to_json,
     write_together,
 )
-
-FORMAT_VERSION = 3
 
 WEIGHTED = "weighted.safetensors"
 SETTINGS = "weighting.json"
@@ -66,7 +65,7 @@ def _dump(weighted: WeightedRules) -> bytes:
         "confidences": np.concatenate([np.zeros(0), *(each.confidences for each in every)]),
         "reflexive": weighted.reflexive,
     }
-    return save(arrays)
+    return dump_arrays(arrays)
 
 
 def _names_of(weighted: WeightedRules) -> tuple[list[str], list[str]]:
@@ -80,15 +79,15 @@ def _names_of(weighted: WeightedRules) -> tuple[list[str], list[str]]:
 def read_weighted(folder: AnyPath) -> tuple[WeightedRules, WeightingConfig]:
     """Return the weighted rules of a folder, and the settings they were weighted with."""
     settings = read_json(Path(folder) / SETTINGS, dict)
-    require_version(folder, settings, FORMAT_VERSION)
+    require_version(folder, settings)
     path = Path(folder) / WEIGHTED
     try:
         config = _config(settings["weighting"])
         names = settings["kinds"], settings["constants"]
-        weighted = _unpack(load(read_bytes(path)), read_relations(folder), *names)
-    except (DataError, KeyError, IndexError, ValueError, TypeError, ConfigError, SafetensorError) as error:
+        weighted = _unpack(read_arrays(path), read_relations(folder), *names)
+    except (KeyError, IndexError, ValueError, TypeError, ConfigError) as error:
         raise damaged(path, error) from error
-    require_together(Path(folder) / SETTINGS, settings)
+    require_together(Path(folder) / SETTINGS)
     return weighted, config
 
 
@@ -139,7 +138,7 @@ def write_weighted(
 
 
 def drop_weighted(folder: AnyPath) -> None:
-    """Remove the weighted rules of a folder: they would answer instead of a model that they do not belong to."""
+    """Remove the weighted rules of a folder: they would answer instead of a model not their own."""
     for name in (WEIGHTED, SETTINGS):
         (Path(folder) / name).unlink(missing_ok=True)
 

@@ -54,7 +54,7 @@ class WeightedScorer:
         return self._in_chunks(self._score, sources, queries)
 
     def reached(self, sources: Ids, queries: Ids) -> Scores:
-        """Return the scores of answers that rules of this source support (a dense term is equal for all)."""
+        """Return the scores of answers that rules predict; a dense term alone predicts nothing."""
         return self._in_chunks(self._reach, sources, queries)
 
     def _in_chunks(self, score: Callable[[Ids, int], Scores], sources: Ids, queries: Ids) -> Scores:
@@ -167,7 +167,7 @@ class WeightedScorer:
     def _terms(
         self, query: int, number: int, ends: tuple[int, int], contribution: float
     ) -> Iterator[PathTerm]:
-        """Yield a rule's paths, each with the share of its contribution that its kind gives it."""
+        """Yield a rule's paths with the share of its contribution that each has, largest first."""
         rule = self.weighted.rule(query, number)
         for path, share in get_kind(rule.kind).paths(self.index, rule, ends):
             yield rule, path, contribution * share

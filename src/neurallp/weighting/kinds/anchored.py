@@ -1,4 +1,4 @@
-"""Shared-neighbour rules about the source: r(X, Y) where b(X, D), b(A, D) and r(A, Y) for other entities A."""
+"""Shared-neighbour rules about the source: r(X, Y) where b(X, D), b(A, D), r(A, Y) for other entities A."""
 
 from collections.abc import Iterator
 

@@ -1,6 +1,6 @@
-"""What a kind of rule is: how candidates are found, their features, their text form, and their paths in a proof.
+"""What a kind of rule defines: how candidates are found, features, text form, and paths in a proof.
 
-A kind is one module with a `KIND`, listed by name in `config.KINDS`. Names, never positions, are stored on disk.
+A kind is one module with a `KIND`, listed by name in `config.KINDS`. Its name is what is stored on disk.
 """
 
 from abc import ABC, abstractmethod
@@ -73,8 +73,8 @@ class CandidateSearch(Protocol):
 class Kind(ABC):
     """One kind of rule. A subclass defines at least `name`, `find`, `rule`, `candidate` and its features.
 
-    Its features are defined by `features` (one rule and question, in numpy), or by `gather` (many questions in
-    compiled loops), or by both: then the first few questions are answered without loading the compiled loops.
+    Its features are `features` (one rule and question, in numpy), `gather` (many questions, in compiled loops),
+    or both: then the first few questions are answered without loading the compiled loops.
     """
 
     name: str
@@ -190,7 +190,7 @@ class Kind(ABC):
     # Proofs
 
     def paths(self, index: GraphIndex, rule: Rule, ends: tuple[int, int]) -> Iterator[tuple[Path, float]]:
-        """Yield the paths of a rule from source to answer with their share of its contribution, largest first."""
+        """Yield a rule's paths from source to answer with their share of its contribution, largest first."""
         body = index.body_ids(rule.body)
         lattice = PathLattice(
             index.operators,
@@ -204,7 +204,7 @@ class Kind(ABC):
             yield path, weight / total
 
     def step_weights(self, index: GraphIndex, body: Body, place: int, entities: Ids) -> Floats:
-        """Return the factor of a path's weight for each entity at a place: one over its edges that lead on."""
+        """Return each entity's factor in the weight of a path: 1 / the number of its edges that lead on."""
         begin, end = index.operators.spans(entities, body[place])
         weights: Floats = 1 / (end - begin)
         return weights

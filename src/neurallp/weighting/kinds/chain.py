@@ -1,6 +1,6 @@
 """Chains: r(X, Y) where a path along the body leads from X to Y. Features are walk probabilities."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Chain(Kind):
-    """Forward is the probability of a random walk along the body to the entity, backward of one from there back.
+    """Forward is the probability of a random walk along the body to the entity, backward of one back.
 
     Both are sums over paths of 1 / (edges that leave, or arrive, at each step), on a logarithmic scale.
     """
@@ -109,8 +109,3 @@ def _list_nodes(node: dict[int, Any], depth: int) -> Iterator[tuple[int, int, in
 
 
 KIND = Chain()
-
-
-def bodies_of(rules: Sequence[Candidate]) -> list[Body]:
-    """Return the bodies of the chains among some rules."""
-    return [rule.operators for rule in rules if rule.kind == KIND.name]

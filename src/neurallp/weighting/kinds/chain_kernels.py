@@ -106,7 +106,7 @@ def _walk(
     entries: Entries,
     last: int,
 ) -> int:
-    """Write the features of all bodies for one question after the `last` segment; return as `write_segment`."""
+    """Write the features of all bodies for one question; return as `write_segment` does."""
     scratch.counts[0], scratch.places[0, source] = 1, 0
     scratch.entities[0, 0], scratch.forward[0, 0], scratch.backward[0, 0] = source, 1.0, 1.0
     for node in range(len(trie.depths)):
