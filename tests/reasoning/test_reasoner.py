@@ -8,18 +8,25 @@ import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import attention_of, attentions, edges, knowledge_bases, model_settings, rules_over, untrained
+from samples import (
+    attention_of,
+    attentions,
+    edges,
+    knowledge_bases,
+    model_settings,
+    neural_program,
+    rules_over,
+    untrained,
+)
 
 from neurallp import (
     ConfigError,
     DataError,
     KnowledgeBase,
-    Program,
     Proof,
     Reasoner,
     Rule,
     RuleProgram,
-    TrainingConfig,
     UnknownNameError,
     load_model,
 )
@@ -330,7 +337,7 @@ def test_relations_the_model_does_not_know_are_ignored():
 
 def test_a_knowledge_base_that_shares_no_relation_is_refused():
     strangers = KnowledgeBase.from_triples([("a", "likes", "b")])
-    for refuse in (reason, lambda kb, model: Program(model, TrainingConfig()).reasoner(kb)):
+    for refuse in (reason, lambda kb, model: neural_program(model).reasoner(kb)):
         with pytest.raises(DataError, match=r"share no relation\. The model knows 'father', 'brother'"):
             refuse(strangers, family())
 
@@ -558,7 +565,7 @@ def test_any_name_can_be_drawn(name, relation):
 
 
 def test_a_saved_model_reasons_about_new_entities_with_relations_missing_and_to_spare(tmp_path):
-    Program(family(num_steps=2).float(), TrainingConfig()).save(tmp_path / "model")
+    neural_program(family(num_steps=2).float()).save(tmp_path / "model")
     loaded = load_model(tmp_path / "model")
     kb = KnowledgeBase.from_triples([*OTHER_FAMILY, ("zoe", "likes", "tom")])
     with pytest.warns(DataWarning) as notes:

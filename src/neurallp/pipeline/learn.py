@@ -15,19 +15,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..config import ModelConfig, Plan, TrainingConfig, WeightingConfig, make_plan
 from ..errors import ConfigError, DataError
-from ..graph.arrays import Body
 from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
-from ..graph.vocabulary import INVERSE_MARK, Relations
+from ..graph.vocabulary import Relations
 from ..io.files import AnyPath
 from ..rules.rule import Rule
-from ..weighting.features import Clue
-from ..weighting.weighted_rules import WeightedRules, as_candidate
+from ..weighting.kinds import as_candidates, get_kind
+from ..weighting.kinds.base import Candidate
+from ..weighting.weighted_rules import WeightedRules
 from .program import LearnedProgram, Program, RuleProgram
 
 if TYPE_CHECKING:
     from ..neural.loop import TrainingLoop
     from ..neural.model import NeuralLP
     from ..neural.training import Training
+    from ..weighting.fitting import Candidates
 
     AnyTraining = TrainingLoop[Any, Any]
 
@@ -145,9 +146,8 @@ class Run:
         self.callbacks.on_stage("weigh", 2 * len(self.split.known.facts))
         try:
             candidates = rules_as_candidates(rules, self.split.relations)
-            return weigh_rules(
-                self.split, self.plan.weighting, candidates, self.callbacks.on_progress, self.device
-            )
+            done = self.callbacks.on_progress
+            return weigh_rules(self.split, self.plan.weighting, candidates, done, self.device).weighted_rules
         except KeyboardInterrupt:
             if not self.callbacks.on_interrupt("weigh"):
                 raise
@@ -223,42 +223,39 @@ def learned_rules(model: "NeuralLP", num: int) -> Iterator[Rule]:
         yield from islice(extract_rules(model, query), num)
 
 
-def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Body | Clue]]:
-    """Return the candidates that rules stand for, by query; rules with other relations are left out.
+def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Candidate]]:
+    """Return rules as candidates, by query; rules with other relations are left out.
 
-    A query without rules gets the chains of its inverse, reversed.
+    A query without rules gets the inverted rules of its inverse, of the kinds that can be inverted.
     """
-    found: defaultdict[int, list[Body | Clue]] = defaultdict(list)
-    for rule in rules:
-        names = [name.removeprefix(INVERSE_MARK) for name in (rule.target, *rule.body)]
-        if rule.kind != "prior" and all(name in relations for name in names):
-            found[relations.operator_id(rule.target)].append(as_candidate(rule, relations))
+    found: defaultdict[int, list[Candidate]] = defaultdict(list)
+    for query, candidate in as_candidates(rules, relations):
+        found[query].append(candidate)
     for query in list(found):
-        chains = [body for body in found[query] if not isinstance(body, Clue)]
-        reverse = [tuple(relations.inverse(k) for k in reversed(body)) for body in chains]
-        found.setdefault(relations.inverse(query), [*reverse])
+        inverted = (get_kind(each.kind).invert(each, relations) for each in found[query])
+        found.setdefault(relations.inverse(query), [each for each in inverted if each is not None])
     return dict(found)
 
 
 def weigh_rules(
     split: Split,
     config: WeightingConfig,
-    given: "dict[int, list[Body | Clue]] | None" = None,
+    given: "Candidates | None" = None,
     on_done: Callable[[int], None] = lambda num: None,
     device: str = "cpu",
-) -> WeightedRules:
-    """Return mined rules and the candidates `given`, with weights fitted on a device.
-
-    Non-chain rules are weighted on the CPU, whatever the device.
-    """
+) -> LearnedProgram:
+    """Return the program of mined rules and the candidates `given`, with weights fitted on a device."""
     from ..weighting.fitting import Weighting
 
     if device != "cpu":
         from ..neural.training import require_device
 
         require_device(device)
-    if device == "cpu" or config.has_non_chain_kinds:
-        return Weighting(split, config, given).run(on_done)
-    from ..weighting.fitting_gpu import GpuWeighting
+    if device == "cpu":
+        weighting = Weighting(split, config, given)
+    else:
+        from ..weighting.fitting_gpu import GpuWeighting
 
-    return GpuWeighting(split, config, given, device=device).run(on_done)
+        weighting = GpuWeighting(split, config, given, device=device)
+    plan = Plan(None, None, config)
+    return LearnedProgram(plan, weighted_rules=weighting.run(on_done), kb=split.known)

@@ -15,10 +15,9 @@ from ..graph.operators import Operators
 from ..graph.scores import Scores
 from ..neural.training import one_torch_thread
 from ..reasoning.reasoner import require_relations
-from ..reasoning.scorers.given import body_ids
 from ..rules.paths import find_paths
 from ..rules.rule import Rule
-from ..rules.support import count_paths
+from ..rules.support import body_ids, count_paths
 from .answers import WordAnswer, WordAnswers
 from .examples import Interpretation, Interpreter
 from .model import Phrase, QuestionModel
