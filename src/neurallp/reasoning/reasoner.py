@@ -11,7 +11,6 @@ from ..errors import ConfigError, DataError, DataWarning
 from ..evaluation import best_places, rank_within
 from ..graph.arrays import Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
-from ..graph.operators import Operators
 from ..graph.questions import KnownAnswers
 from ..graph.scores import Scores
 from ..graph.vocabulary import Relations, relation_of
@@ -19,6 +18,7 @@ from ..rules.paths import find_paths, reachable_sets, reachable_sets_to
 from ..rules.rule import Rule
 from ..rules.support import body_ids
 from .answers import Answer, MissingFact, Predictions, Proof, Term, WhyNot
+from .base import BaseReasoner
 from .calibration import Calibration, normalized_scores
 from .scorers import Basis, HasRelations, RuleScorer, choose_scorer
 
@@ -31,21 +31,14 @@ QUESTIONS_AT_ONCE = 8192
 RULES_EXAMINED = 200
 
 
-class Reasoner:
+class Reasoner(BaseReasoner):
     """Answers questions about a knowledge base with a model or rules, learned on it or on another."""
 
     calibration: Calibration | None = None
 
     def __init__(self, kb: KnowledgeBase, basis: Basis, engine: str = "auto") -> None:
         self.basis = basis if isinstance(basis, HasRelations) else tuple(basis)
-        self.kb = kb.with_relations(_relations_to_ask(kb, self.basis))
-        self.operators = Operators.of(self.kb)
-        self._engine = engine
-
-    @property
-    def relations(self) -> Relations:
-        """The relations that can be asked."""
-        return self.kb.relations
+        super().__init__(kb, _relations_to_ask(kb, self.basis), engine)
 
     @cached_property
     def scorer(self) -> RuleScorer:
@@ -120,9 +113,6 @@ class Reasoner:
     def _row(self, source: int, query: int) -> tuple[Ids, Floats]:
         """Return the entities with a score, and their scores."""
         return self.scores(np.array([source]), np.array([query])).row(0)
-
-    def _names(self, entities: Iterable[int]) -> tuple[str, ...]:
-        return tuple(self.kb.entities[entity] for entity in entities)
 
     def _describe(
         self, source: int, query: int, entities: Ids, scores: Floats, row: tuple[Ids, Floats]
