@@ -345,7 +345,9 @@ def test_of_several_lengths_each_query_keeps_what_validates_best():
 
 def test_lengths_are_tried_side_by_side(split):
     both = weigh_rules(split, replace(QUICK, max_length=1, other_lengths=(2,))).weighted_rules.queries
-    alone = [weigh_rules(split, replace(QUICK, max_length=length)).weighted_rules.queries for length in (1, 2)]
+    alone = [
+        weigh_rules(split, replace(QUICK, max_length=length)).weighted_rules.queries for length in (1, 2)
+    ]
     kept = {query: [both[query].bodies == each[query].bodies for each in alone] for query in both}
     assert all(any(same) for same in kept.values())
     assert [False, True] in kept.values()
