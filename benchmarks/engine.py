@@ -10,7 +10,7 @@ from report import report
 
 from neurallp.controller.attention import Attention
 from neurallp.engines import make_engine
-from neurallp.engines.base import Engine, Walks
+from neurallp.engines.base import Engine, QueryBatch
 from neurallp.graph.operators import Operators
 from neurallp.neural.training import one_torch_thread
 
@@ -58,7 +58,9 @@ def time_shape(shape: str, num_steps: int, num_walks: int, repeat: int) -> list[
     ]
 
 
-def make_case(operators: Operators, num_steps: int, num_walks: int) -> tuple[Attention, Walks, np.ndarray]:
+def make_case(
+    operators: Operators, num_steps: int, num_walks: int
+) -> tuple[Attention, QueryBatch, np.ndarray]:
     """Return random attention, walks from random edges, and the ends of these as answers."""
     rng = np.random.default_rng(0)
     torch.manual_seed(0)
@@ -67,12 +69,14 @@ def make_case(operators: Operators, num_steps: int, num_walks: int) -> tuple[Att
     memory = torch.rand(1, num_walks, num_steps + 1, num_steps + 1) * causal
     memory = memory / memory.sum(-1, keepdim=True)
     edges = rng.integers(operators.num_edges, size=num_walks)
-    walks = Walks.free(operators.sources[edges], np.arange(num_walks))
+    walks = QueryBatch.unmasked(operators.sources[edges], np.arange(num_walks))
     attention = Attention(operator.requires_grad_(), memory.requires_grad_())
     return attention, walks, operators.targets[edges]
 
 
-def time_step(engine: Engine, attention: Attention, walks: Walks, answers: np.ndarray, repeat: int) -> float:
+def time_step(
+    engine: Engine, attention: Attention, walks: QueryBatch, answers: np.ndarray, repeat: int
+) -> float:
     """Return the least seconds of scoring the answers with gradients."""
     if type(engine).__name__ == "CudaEngine":
         attention = Attention(*(each.detach().cuda().requires_grad_() for each in attention.pair))

@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("--engine", default="cpu")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--batch-size", type=int, default=128, help="questions; the authors' 64 triples")
-    parser.add_argument("--hiding", help="fact, batch or train")
+    parser.add_argument("--masking", help="fact, batch or train")
     parser.add_argument("--facts", help="relation or unlinked")
     parser.add_argument("--sample", type=int, default=5, help="batches timed with the reference")
     parser.add_argument("--repeat", type=int, default=3, help="epochs timed with the fast engine")
@@ -45,7 +45,7 @@ def main() -> None:
         training_masking=args.masking,
     )
     training = prepare(split, *configs, engine=args.engine, device=args.device)
-    num_asked = len(training.lesson.asked)
+    num_asked = len(training.examples.asked)
     fast = time_epochs(training, args.repeat)
     rows = [{"engine": args.engine, **fast, "batches_timed": fast["batches"]}]
     summary = {f"{args.engine}_seconds": fast["seconds"]}
@@ -59,16 +59,16 @@ def main() -> None:
 def time_epochs(training: Training, repeat: int) -> dict[str, float]:
     """Return the least seconds of an epoch of steps, validation left out, compiled before."""
     with one_torch_thread():
-        for batch in islice(training.lesson.batches(np.random.default_rng(0)), 3):
+        for batch in islice(training.examples.batches(np.random.default_rng(0)), 3):
             training.step(batch)
         seconds = min(time_epoch(training) for _ in range(repeat))
-    return {"seconds": seconds, "batches": training.lesson.num_batches}
+    return {"seconds": seconds, "batches": training.examples.num_batches}
 
 
 def time_epoch(training: Training) -> float:
     """Return the seconds of one epoch."""
     started = perf_counter()
-    for batch in training.lesson.batches(np.random.default_rng(1)):
+    for batch in training.examples.batches(np.random.default_rng(1)):
         training.step(batch)
     synchronize()
     return perf_counter() - started
@@ -76,14 +76,14 @@ def time_epoch(training: Training) -> float:
 
 def time_sample(training: Training, num_batches: int) -> dict[str, float]:
     """Return the seconds of an epoch, scaled up from a few batches; torch may use all cores."""
-    batches = list(islice(training.lesson.batches(np.random.default_rng(1)), num_batches + 1))
+    batches = list(islice(training.examples.batches(np.random.default_rng(1)), num_batches + 1))
     training.step(batches[0])
     started = perf_counter()
     for batch in batches[1:]:
         training.step(batch)
     synchronize()
     each = (perf_counter() - started) / max(1, len(batches) - 1)
-    total = training.lesson.num_batches
+    total = training.examples.num_batches
     return {"seconds": each * total, "batches": total, "batches_timed": len(batches) - 1}
 
 

@@ -230,7 +230,7 @@ def test_ask_and_explain_work_on_a_weighted_model(run, learned, data):
     answers = as_json(run, "ask", learned["default"], data, "--relation", relation, "--head", head)
     score = {answer["entity"]: answer["score"] for answer in answers}[tail]
     proof = as_json(run, "explain", learned["default"], data, head, relation, tail, "-k", 1000)
-    assert sum(part["amount"] for part in proof["parts"]) == pytest.approx(score)
+    assert sum(term["contribution"] for term in proof["terms"]) == pytest.approx(score)
     code, out, _ = run("rules", learned["default"], "--query", "uncle")
     assert code == 0
     assert "uncle(X, Y) <= " in out

@@ -12,11 +12,12 @@ import pytest
 import torch
 
 from neurallp.controller.attention import Attention
-from neurallp.engines.base import Walks
+from neurallp.engines.base import QueryBatch
 from neurallp.engines.cuda import CudaEngine
 from neurallp.engines.reference import ReferenceEngine
 from neurallp.errors import ConfigError
 from neurallp.graph.operators import Operators
+from neurallp.neural.gradients import score_attention
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 DEVICE = "cpu" if INTERPRETED else "cuda"
@@ -61,7 +62,7 @@ def random_walks(rng, facts, operators, num_walks, num_queries, num_hidden):
     sources[: num_walks // 2] = asked[: num_walks // 2, 0, 0] if num_hidden else sources[: num_walks // 2]
     edges = operators.edges_of(asked.reshape(-1, 3)).reshape(num_walks, -1)
     edges[::5, 2:] = -1  # some walks hide less than others
-    return Walks.masking(sources, rng.integers(0, num_queries, num_walks), edges)
+    return QueryBatch.masked(sources, rng.integers(0, num_queries, num_walks), edges)
 
 
 def scores_and_gradients(engine, device, attention, walks, rows, entities, normalize):
@@ -165,7 +166,7 @@ def test_scores_of_all_entities_equal_the_reference(num_walks):
 
 @needs_gpu
 @pytest.mark.parametrize("max_bytes", [1, 1 << 30])
-def test_the_way_back_in_inference_mode_leads_to_what_autograd_finds(max_bytes):
+def test_gradients_in_inference_mode_equal_those_of_autograd(max_bytes):
     rng = np.random.default_rng(13)
     facts, operators = random_operators(rng)
     pair = [
@@ -180,8 +181,8 @@ def test_the_way_back_in_inference_mode_leads_to_what_autograd_finds(max_bytes):
     wanted = *ends, *torch.autograd.grad(ends, given.pair, gradients)
     with torch.inference_mode():
         attention = Attention(*(each.clone() for each in pair))
-        followed = engine.follow(attention, walks, rows, entities, normalize=True)
-        found = followed.scores, followed.totals, *followed.back(*(each.clone() for each in gradients))
+        followed = score_attention(engine, attention, walks, rows, entities, normalize=True)
+        found = followed.scores, followed.totals, *followed.backward(*(each.clone() for each in gradients))
     for ours, theirs in zip(found, wanted, strict=True):
         torch.testing.assert_close(ours, theirs.detach())
 
@@ -203,9 +204,11 @@ def test_no_walks_give_no_scores():
     )
     none = np.zeros(0, dtype=np.int64)
     engine = CudaEngine(operators, DEVICE)
-    pairs, sums = engine.pair_scores(Attention(a, b), Walks.free(none, none), none, none, normalize=True)
+    pairs, sums = engine.pair_scores(
+        Attention(a, b), QueryBatch.unmasked(none, none), none, none, normalize=True
+    )
     assert len(pairs) == len(sums) == 0
-    assert len(engine.scores(Attention(a, b), Walks.free(none, none), normalize=True)) == 0
+    assert len(engine.scores(Attention(a, b), QueryBatch.unmasked(none, none), normalize=True)) == 0
 
 
 @needs_gpu
@@ -214,7 +217,7 @@ def test_a_graph_without_facts_leaves_every_walk_where_it_starts():
     a, b = (
         each.to(DEVICE) for each in random_attention(np.random.default_rng(11), 1, 1, 2, 4, torch.float32)
     )
-    walks = Walks.free(np.array([3]), np.array([0]))
+    walks = QueryBatch.unmasked(np.array([3]), np.array([0]))
     scores = CudaEngine(operators, DEVICE).scores(Attention(a, b), walks, normalize=True)
     assert scores.entities.tolist() == [3]
 

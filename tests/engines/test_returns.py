@@ -12,7 +12,7 @@ from samples import attentions, edges, knowledge_bases
 
 from neurallp.controller.attention import Attention
 from neurallp.engines import make_engine
-from neurallp.engines.base import Walks
+from neurallp.engines.base import QueryBatch
 from neurallp.graph.operators import Operators
 
 few = settings(max_examples=40, deadline=None)
@@ -44,7 +44,7 @@ def expected(kb, given_attention, source, normalize, may_return):
 def test_an_engine_equals_the_enumeration_of_chains(name, kb, drawn, normalize, may_return):
     engine = make_engine(name, Operators.of(kb))
     sources = np.arange(len(kb.entities))
-    walks = Walks.free(sources, np.zeros_like(sources), may_return=may_return)
+    walks = QueryBatch.unmasked(sources, np.zeros_like(sources), may_return=may_return)
     found = engine.scores(attention(*drawn), walks, normalize=normalize).dense()
     want = [expected(kb, drawn, int(source), normalize, may_return) for source in sources]
     np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-12)
@@ -64,7 +64,7 @@ def test_pairs_totals_and_gradients_of_walks_that_may_not_return_equal_the_refer
     everyone = np.arange(len(kb.entities))
     sources, entities = (each.reshape(-1) for each in np.meshgrid(everyone, everyone, indexing="ij"))
     hidden = operators.edges_of(kb.facts[:1]).repeat(len(sources), axis=0)
-    walks = Walks.masking(sources, np.zeros_like(sources), hidden if hides else hidden[:, :0])
+    walks = QueryBatch.masked(sources, np.zeros_like(sources), hidden if hides else hidden[:, :0])
     walks = replace(walks, may_return=False)
     outcomes = []
     for name in ENGINES:
@@ -89,6 +89,6 @@ def test_a_walk_that_may_not_return_finds_only_other_films_of_the_director(name)
     )
     source, row = np.array([0]), np.array([0])
     for may_return, share in ((True, [0.5, 0.5, 0.0]), (False, [0.0, 1.0, 0.0])):
-        walks = Walks.free(source, row, may_return=may_return)
+        walks = QueryBatch.unmasked(source, row, may_return=may_return)
         found = engine.scores(there_and_back, walks, normalize=True).dense()
         np.testing.assert_allclose(found, [share])

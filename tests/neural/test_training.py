@@ -15,7 +15,9 @@ from neurallp.config import TrainingConfig, configure
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.graph.knowledge_base import KnowledgeBase, Split, name_parts, separate_facts, split_triples
 from neurallp.io.models import neural as models
-from neurallp.neural.training import Epoch, Lesson
+from neurallp.neural.examples import TrainingExamples
+from neurallp.neural.gradients import score_with_backward
+from neurallp.neural.loop import Epoch
 from neurallp.pipeline.learn import Callbacks, finish, prepare
 
 SMALL = {"embedding_size": 8, "hidden_size": 8, "learning_rate": 0.01}

@@ -21,7 +21,7 @@ from samples import (
 
 from neurallp import KnowledgeBase, Rule, RuleSet
 from neurallp.controller.attention import Attention
-from neurallp.engines.base import Walks
+from neurallp.engines.base import QueryBatch
 from neurallp.engines.reference import ReferenceEngine
 from neurallp.graph.operators import Operators
 from neurallp.neural.rules import best_rules
@@ -117,7 +117,9 @@ def test_a_few_rules_are_found_without_enumerating_the_rest():
 def test_rules_times_paths_add_up_to_the_engine_s_score(kb, attention):
     walked = Attention(*(torch.tensor(each).unsqueeze(1) for each in attention))
     engine = ReferenceEngine(Operators.of(kb))
-    scores = engine.scores(walked, Walks.free(np.array([0]), np.array([0])), normalize=False).dense()[0]
+    scores = engine.scores(
+        walked, QueryBatch.unmasked(np.array([0]), np.array([0])), normalize=False
+    ).dense()[0]
     expected = np.zeros(len(kb.entities))
     for body, confidence in extract_all(*attention).items():
         for path in oracle.enumerate_paths(edges(kb), 0, body):

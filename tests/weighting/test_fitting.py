@@ -108,8 +108,8 @@ def test_the_parts_of_a_proof_add_up_best_first(split, program):
         for tail in split.entities[:25]:
             proof = reasoner.explain(head, name, tail, k=ALL)
             assert proof.remainder == pytest.approx(0, abs=1e-9)
-            amounts = [abs(part.amount) for part in proof.parts]
-            assert amounts == sorted(amounts, reverse=True)
+            contributions = [abs(term.contribution) for term in proof.terms]
+            assert contributions == sorted(contributions, reverse=True)
 
 
 def test_a_proof_tells_each_path_and_what_speaks_against(kb, weighted):
@@ -121,7 +121,7 @@ def test_a_proof_tells_each_path_and_what_speaks_against(kb, weighted):
         "  and because uncle(zoe, carl)",
     ]
     # Of dan's brothers all are carl, of bob's one half.
-    by_path = {part.path: part.amount for part in proof.parts}
+    by_path = {term.path: term.contribution for term in proof.terms}
     assert by_path["anna", "dan", "carl"] == pytest.approx(2 * by_path["anna", "bob", "carl"])
     assert by_path["zoe", "carl"] == pytest.approx(0.7 * np.log(2))
 
@@ -129,10 +129,10 @@ def test_a_proof_tells_each_path_and_what_speaks_against(kb, weighted):
 def test_a_source_that_is_no_candidate_has_no_parts(kb, weighted):
     reasoner = Reasoner(kb, weighted)
     proof = reasoner.explain("anna", "uncle", "anna", k=ALL)
-    assert (proof.answer.score, proof.parts) == (0, ())
+    assert (proof.answer.score, proof.terms) == (0, ())
     assert "anna" not in [answer.entity for answer in reasoner.ask(head="anna", relation="uncle")]
     assert [answer.entity for answer in reasoner.ask(head="bob", relation="friend")] == ["bob", "dan"]
-    assert reasoner.explain("bob", "friend", "bob", k=ALL).parts
+    assert reasoner.explain("bob", "friend", "bob", k=ALL).terms
 
 
 def test_the_prior_is_a_rule_of_its_own_kind(kb, weighted):
@@ -181,7 +181,7 @@ def test_predictions_are_answers_with_their_scores(split, program):
 
 def test_a_query_without_rules_has_no_answers(kb, weighted):
     assert Reasoner(kb, weighted).ask(head="anna", relation="brother") == []
-    assert Reasoner(kb, weighted).explain("anna", "brother", "bob").parts == ()
+    assert Reasoner(kb, weighted).explain("anna", "brother", "bob").terms == ()
 
 
 def test_what_only_a_prior_speaks_for_does_not_follow(kb, weighted):
@@ -200,8 +200,8 @@ def test_what_only_a_prior_speaks_for_does_not_follow(kb, weighted):
 def test_a_fact_does_not_prove_itself_by_its_prior(weighted):
     kb = KnowledgeBase.from_triples([*FACTS, ("emil", "uncle", "carl")])
     for source in ("zoe", "emil"):
-        [part] = Reasoner(kb, weighted).explain(source, "uncle", "carl").parts
-        assert part.path[0] != source
+        [term] = Reasoner(kb, weighted).explain(source, "uncle", "carl").terms
+        assert term.path[0] != source
 
 
 def test_evidence_against_is_never_what_is_missing(kb, weighted):

@@ -65,12 +65,12 @@ def test_scores_are_sums_of_evidence_and_proofs_add_up_along_real_paths(kb, clue
     assert reasoner.scores(np.array([source]), np.array([query])).dense()[0, answer] == pytest.approx(
         expected, abs=1e-5
     )
-    parts = list(reasoner.evidence.parts(source, query, answer))
-    assert sum(amount for *_, amount in parts) == pytest.approx(expected, abs=1e-5)
-    for rule, path, _ in parts:
+    terms = list(reasoner.scorer.terms(source, query, answer))
+    assert sum(contribution for *_, contribution in terms) == pytest.approx(expected, abs=1e-5)
+    for rule, path, _ in terms:
         links = zip(path, rule.body, path[1:], strict=False)
         assert {(a, kb.relations.operator_id(k), b) for a, k, b in links} <= set(edges(kb))
-        assert rule.admits(path) or rule.kind == "unary"
+        assert rule.satisfies_inequalities(path) or rule.kind == "unary"
 
 
 COLOURS = [
@@ -94,7 +94,7 @@ def rules_of(kb, *clues):
 def test_a_proof_names_those_that_have_the_same(kb):
     k = kb.relations.operator_id
     proof = rules_of(kb, Clue("anchored", k("grows on"))).explain("apple3", "colour", "red", k=ALL)
-    assert [part.path for part in proof.parts] == [("apple3", "tree", f"apple{i}", "red") for i in range(3)]
+    assert [term.path for term in proof.terms] == [("apple3", "tree", f"apple{i}", "red") for i in range(3)]
     assert proof.remainder == pytest.approx(0, abs=1e-9)
     assert "colour(apple0, red)" in str(proof)
     assert ">apple0<" in proof.svg()
@@ -103,7 +103,7 @@ def test_a_proof_names_those_that_have_the_same(kb):
 def test_a_unary_rule_is_told_by_the_fact_it_looks_at(kb):
     k = kb.relations.operator_id
     proof = rules_of(kb, Clue("unary", k("eaten by"), "red")).explain("apple3", "colour", "red", k=ALL)
-    assert [(part.path, str(part)) for part in proof.parts] == [(("apple3", "eve"), "eaten by(apple3, eve)")]
+    assert [(term.path, str(term)) for term in proof.terms] == [(("apple3", "eve"), "eaten by(apple3, eve)")]
     assert ">eve<" not in proof.svg()  # a drawing leads from the source to the answer
 
 
@@ -264,7 +264,7 @@ def test_all_kinds_hold_on_other_facts_but_for_entities_that_are_not_there(progr
     for head, relation, tail in list(renamed.named_facts())[::40]:
         proof = program.explain(head, relation, tail, k=ALL, kb=renamed)
         assert proof.remainder == pytest.approx(0, abs=1e-9)
-        assert not any(part.rule.kind == "unary" for part in proof.parts)
+        assert not any(term.rule.kind == "unary" for term in proof.terms)
 
 
 def test_a_kind_that_there_is_not_is_refused():

@@ -32,13 +32,13 @@ def calibrate(
     """
     from ..io.models.calibration import write_calibration
     from ..pipeline.program import load_model
-    from ..reasoning.calibration import fit_calibration, judge
+    from ..reasoning.calibration import fit_calibration, measure_reliability
 
     program = load_model(model)
     split = load_split(data, program.seed)
     samples = sample_parts(program, split, ["valid", "test"] if len(split.test) else ["valid"], as_json)
     calibration = fit_calibration(samples["valid"], method)
-    found = {part: judge(part, sample, calibration) for part, sample in samples.items()}
+    found = {part: measure_reliability(part, sample, calibration) for part, sample in samples.items()}
     write_calibration(model, calibration)
     if as_json:
         parts = {part: {name: each.as_dict() for name, each in of.items()} for part, of in found.items()}

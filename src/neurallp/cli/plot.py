@@ -69,7 +69,7 @@ def reliability(model: Model, data: Data, out: Out = Path("reliability.png")) ->
     from ..errors import ModelError
     from ..pipeline.program import load_model
     from ..plots import draw_reliability
-    from ..reasoning.calibration import judge
+    from ..reasoning.calibration import measure_reliability
 
     program = load_model(model)
     if program.calibration is None:
@@ -78,7 +78,7 @@ def reliability(model: Model, data: Data, out: Out = Path("reliability.png")) ->
     ((part, sample),) = sample_parts(
         program, split, ["test"] if len(split.test) else ["valid"], quiet=False
     ).items()
-    draw_reliability(judge(part, sample, program.calibration), out)
+    draw_reliability(measure_reliability(part, sample, program.calibration), out)
     _report(out)
 
 

@@ -58,7 +58,7 @@ def weigh(
     config = WeightingConfig(**_kinds_of(program) | settings)
     split = load_split(data, config.seed)
     given = _wanted(program, config)
-    if "chain" in config.kinds and not (config.num_candidates or config.has_non_chain_kinds):
+    if "chain" in config.kinds and not (config.num_candidates or {*config.kinds} - {"chain", "prior"}):
         _require_relations(given, list(split.relations), f"{rules} has no rule for the relations of {data}.")
     with ShownProgress(quiet=as_json) as callbacks:
         plan = Plan(None, None, config)

@@ -5,10 +5,18 @@ from importlib.util import find_spec
 from ..errors import ConfigError
 from ..graph.operators import Operators
 from ..graph.scores import Scores
-from .base import Engine, Followed, Walks
+from .base import Engine, QueryBatch, ScoresWithBackward
 from .reference import ReferenceEngine
 
-__all__ = ["Engine", "Followed", "Operators", "ReferenceEngine", "Scores", "Walks", "make_engine"]
+__all__ = [
+    "Engine",
+    "Operators",
+    "QueryBatch",
+    "ReferenceEngine",
+    "Scores",
+    "ScoresWithBackward",
+    "make_engine",
+]
 
 
 def make_engine(name: str, operators: Operators, device: str = "cpu") -> Engine:

@@ -145,8 +145,8 @@ def _learn_once(part: Split, num_steps: int, seed: int, plain: bool) -> NeuralLP
 def initialise_for_long_rules(model: NeuralLP) -> None:
     """Lengthen the rows of the query embedding, and shrink the operator weights."""
     model.controller.embedding.weight.mul_(QUERY_NORM)
-    for rank in model.controller.ranks:
-        rank.operator.weight.mul_(OPERATOR_SCALE)  # type: ignore[union-attr, operator]
+    for controller in model.controller.controllers:
+        controller.operator.weight.mul_(OPERATOR_SCALE)  # type: ignore[union-attr, operator]
 
 
 def evaluate_queries(scorer: Scorer, split: Split, triples: Ids) -> dict[int, Evaluation]:

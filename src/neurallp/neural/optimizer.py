@@ -18,18 +18,18 @@ class Optimizer:
         self.model = model
         self.learning_rate = learning_rate
         self.weights = list(model.parameters())
-        self.row = _lay_end_to_end(self.weights)
+        self.flat_parameters = _lay_end_to_end(self.weights)
         self.moments = {
-            "mean": torch.zeros_like(self.row),
-            "square": torch.zeros_like(self.row),
-            "count": torch.zeros((), dtype=torch.float32, device=self.row.device),
+            "mean": torch.zeros_like(self.flat_parameters),
+            "square": torch.zeros_like(self.flat_parameters),
+            "count": torch.zeros((), dtype=torch.float32, device=self.flat_parameters.device),
         }
 
     def step(self, gradient: Tensor) -> None:
         """Take a step down the gradient to the whole row."""
         mean, square, count = ([each] for each in self.moments.values())
         adam(
-            [self.row],
+            [self.flat_parameters],
             [gradient],
             mean,
             square,

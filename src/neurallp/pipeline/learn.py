@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..config import ModelConfig, Plan, TrainingConfig, WeightingConfig, make_plan
 from ..errors import ConfigError, DataError
-from ..graph.arrays import Body
 from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
-from ..graph.vocabulary import INVERSE_MARK, Relations
+from ..graph.vocabulary import Relations
 from ..io.files import AnyPath
 from ..rules.rule import Rule
-from ..weighting.features import Clue
-from ..weighting.weighted_rules import WeightedRules, as_candidate
+from ..weighting.kinds import as_candidates, get_kind
+from ..weighting.kinds.base import Candidate
+from ..weighting.weighted_rules import WeightedRules
 from .program import LearnedProgram, Program, RuleProgram
 
 if TYPE_CHECKING:
     from ..neural.model import NeuralLP
     from ..neural.training import Training
+    from ..weighting.fitting import Candidates
 
 #: The stages of a run, in order.
 Stage = Literal["train", "weigh"]
@@ -131,7 +132,7 @@ class Run:
         return finish(training, self.plan)
 
     def _run_epochs(self, training: "Training") -> None:
-        num_batches = training.lesson.num_batches
+        num_batches = training.examples.num_batches
         done = len(training.history) * num_batches
         self.callbacks.on_stage("train", training.config.num_epochs * num_batches, done)
         training.on_step = partial(self.callbacks.on_progress, 1)
@@ -212,41 +213,35 @@ def learned_rules(model: "NeuralLP", num: int) -> Iterator[Rule]:
         yield from islice(extract_rules(model, query), num)
 
 
-def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Body | Clue]]:
-    """Return the candidates that rules stand for, by query; rules with other relations are left out.
+def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Candidate]]:
+    """Return rules as candidates, by query; rules with other relations are left out.
 
-    A query without rules gets the chains of its inverse, reversed.
+    A query without rules gets the inverted rules of its inverse, of the kinds that can be inverted.
     """
-    found: defaultdict[int, list[Body | Clue]] = defaultdict(list)
-    for rule in rules:
-        names = [name.removeprefix(INVERSE_MARK) for name in (rule.target, *rule.body)]
-        if rule.kind != "prior" and all(name in relations for name in names):
-            found[relations.operator_id(rule.target)].append(as_candidate(rule, relations))
+    found: defaultdict[int, list[Candidate]] = defaultdict(list)
+    for query, candidate in as_candidates(rules, relations):
+        found[query].append(candidate)
     for query in list(found):
-        chains = [body for body in found[query] if not isinstance(body, Clue)]
-        reverse = [tuple(relations.inverse(k) for k in reversed(body)) for body in chains]
-        found.setdefault(relations.inverse(query), [*reverse])
+        inverted = (get_kind(each.kind).invert(each, relations) for each in found[query])
+        found.setdefault(relations.inverse(query), [each for each in inverted if each is not None])
     return dict(found)
 
 
 def weigh_rules(
     split: Split,
     config: WeightingConfig,
-    given: "dict[int, list[Body | Clue]] | None" = None,
+    given: "Candidates | None" = None,
     on_done: Callable[[int], None] = lambda num: None,
     device: str = "cpu",
 ) -> LearnedProgram:
-    """Return the program of mined rules and the candidates `given`, with weights fitted on a device.
-
-    Non-chain rules are weighted on the CPU, whatever the device.
-    """
+    """Return the program of mined rules and the candidates `given`, with weights fitted on a device."""
     from ..weighting.fitting import Weighting
 
     if device != "cpu":
         from ..neural.training import require_device
 
         require_device(device)
-    if device == "cpu" or config.has_non_chain_kinds:
+    if device == "cpu":
         weighting = Weighting(split, config, given)
     else:
         from ..weighting.fitting_gpu import GpuWeighting

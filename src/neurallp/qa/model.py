@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ..config import QuestionConfig
 from ..controller.attention import Attention
 from ..controller.controller import Controller
-from ..engines.base import Engine, Walks
+from ..engines.base import Engine, QueryBatch
 from ..graph.arrays import Ids
 from ..graph.scores import Scores
 from ..graph.vocabulary import Relations
@@ -70,9 +70,9 @@ class QuestionModel(nn.Module):
             return scores
         return scores.replaced(np.arange(len(sources)), sources, 0.0)
 
-    def _walks(self, sources: Ids, phrases: Sequence[Phrase]) -> tuple[Attention, Walks]:
+    def _walks(self, sources: Ids, phrases: Sequence[Phrase]) -> tuple[Attention, QueryBatch]:
         # Distinct phrases are few where questions come from templates: the controller reads each once.
         distinct = list(dict.fromkeys(phrases))
         row = {phrase: i for i, phrase in enumerate(distinct)}
         rows = np.array([row[phrase] for phrase in phrases], dtype=np.int64)
-        return self.attend(distinct), Walks.free(sources, rows, may_return=self.config.may_return)
+        return self.attend(distinct), QueryBatch.unmasked(sources, rows, may_return=self.config.may_return)

@@ -21,12 +21,12 @@ from torch import Tensor
 from ...config import TrainingConfig
 from ...controller.attention import Attention
 from ...engines import make_engine
-from ...engines.base import Engine, Walks
+from ...engines.base import Engine, QueryBatch
 from ...evaluation import evaluate
 from ...graph.arrays import Body, Ids
 from ...graph.knowledge_base import Split
 from ...graph.questions import KnownAnswers, Questions, ask_both_ways
-from ...neural.training import Lesson, one_torch_thread
+from ...neural.training import TrainingExamples, one_torch_thread
 from ...reasoning.reasoner import Reasoner
 from ...rules.rule import Rule, RuleSet
 
@@ -56,8 +56,8 @@ def fit_isg(
     A round adds up to `rules_per_round` rules of at most `num_steps` steps to each query; the search keeps
     `beam` beginnings of each length.
     """
-    lesson = Lesson.of(split, TrainingConfig(training_masking="train", seed=seed))
-    learner = StructuralGradient(lesson)
+    examples = TrainingExamples.of(split, TrainingConfig(training_masking="train", seed=seed))
+    learner = StructuralGradient(examples)
     rounds = [Reasoner(split.known, RuleSet([]))]
     with one_torch_thread():
         for _ in range(num_rounds):
@@ -87,11 +87,11 @@ class Evidence:
 class StructuralGradient:
     """Rules so far, their weights, and the search for more."""
 
-    def __init__(self, lesson: Lesson) -> None:
-        self.operators = lesson.operators
-        self.known = lesson.known
-        self.engine: Engine = make_engine("auto", lesson.operators)
-        self.questions = ask_both_ways(lesson.asked, lesson.operators.num_relations)
+    def __init__(self, examples: TrainingExamples) -> None:
+        self.operators = examples.operators
+        self.known = examples.known
+        self.engine: Engine = make_engine("auto", examples.operators)
+        self.questions = ask_both_ways(examples.asked, examples.operators.num_relations)
         self.rows_of = _rows_by_query(self.questions)
         self.chains: list[Chain] = []
         self.log_weights = torch.zeros(0, dtype=torch.float64)
@@ -197,7 +197,7 @@ class StructuralGradient:
             return Evidence(none, none, nothing, nothing)
         questions = self.questions[asked]
         known_walks, known = self.known.pairs(questions.sources, questions.queries)
-        walks = Walks.free(questions.sources, which)
+        walks = QueryBatch.unmasked(questions.sources, which)
         paths, totals = self.engine.pair_scores(
             attention,
             walks,
