@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .pipeline.learn import Callbacks, Checkpoints, learn
     from .pipeline.program import LearnedProgram, Program, RuleProgram, load_model, load_program
     from .pipeline.questions import QuestionProgram, learn_questions, load_question_model
-    from .qa.answering import WordAnswer, WordAnswers
+    from .qa.answers import WordAnswer, WordAnswers
     from .qa.examples import WordQuestion
     from .reasoning.answers import Answer, Proof, WhyNot
     from .reasoning.reasoner import Reasoner
@@ -106,7 +106,7 @@ _HOMES = {
         "learn_questions",
         "load_question_model",
     ),
-    "qa.answering": (
+    "qa.answers": (
         "WordAnswer",
         "WordAnswers",
     ),

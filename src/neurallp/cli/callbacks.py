@@ -2,7 +2,7 @@
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -10,9 +10,11 @@ from ..pipeline.learn import Callbacks, Checkpoints, Stage
 from .output import Bar, console, print_json, progress, say
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from types import ModuleType, TracebackType
 
-    from ..neural.training import Training
+    from ..neural.loop import TrainingLoop
+
+    AnyTraining = TrainingLoop[Any, Any]
 
 #: Stages as the progress bar names them.
 NAMES: dict[Stage, str] = {"train": "Training", "weigh": "Weighting"}
@@ -23,7 +25,7 @@ class ShownProgress(Callbacks):
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
-        self.training: Training | None = None
+        self.training: AnyTraining | None = None
         self._open = ExitStack()
         self._bar: Bar | None = None
 
@@ -35,7 +37,7 @@ class ShownProgress(Callbacks):
     ) -> None:
         self._open.close()
 
-    def on_training(self, training: "Training") -> None:
+    def on_training(self, training: "AnyTraining") -> None:
         self.training = training
 
     def on_stage(self, stage: Stage, total: int, done: int = 0) -> None:
@@ -48,32 +50,23 @@ class ShownProgress(Callbacks):
         if self._bar is not None:
             self._bar.advance(num)
 
-    def on_epoch(self, training: "Training") -> None:
+    def on_epoch(self, training: "AnyTraining") -> None:
         if self._bar is not None:
             self._bar.describe(describe(training))
 
 
-class LearningProgress(ShownProgress, Checkpoints):
-    """Also keep checkpoints, and keep what is learned when Ctrl-C ends a stage."""
+class TrainingProgress(ShownProgress, Checkpoints):
+    """Also write checkpoints, and use what is learned when Ctrl-C ends a stage."""
 
-    def __init__(self, folder: Path, *, resume: bool, dry_run: bool, quiet: bool) -> None:
+    def __init__(self, folder: Path, *, resume: bool, quiet: bool) -> None:
         ShownProgress.__init__(self, quiet=quiet)
         Checkpoints.__init__(self, folder, resume=resume)
-        self.dry_run = dry_run
 
-    def on_training(self, training: "Training") -> None:
-        from ..neural.estimate import estimate
-
+    def on_training(self, training: "AnyTraining") -> None:
         ShownProgress.on_training(self, training)
-        expected = estimate(training)
-        if self.dry_run:
-            print_json(vars(expected)) if self.quiet else console.print(str(expected))
-            raise typer.Exit
-        if not self.quiet:
-            say(str(expected))
         Checkpoints.on_training(self, training)
 
-    def on_epoch(self, training: "Training") -> None:
+    def on_epoch(self, training: "AnyTraining") -> None:
         Checkpoints.on_epoch(self, training)
         ShownProgress.on_epoch(self, training)
 
@@ -88,12 +81,44 @@ class LearningProgress(ShownProgress, Checkpoints):
         return True
 
 
-def describe(training: "Training") -> str:
-    """Return the number of the epoch, and the loss and validation MRR of the last one."""
+class LearningProgress(TrainingProgress):
+    """Also print an estimate of time and memory before training; a dry run ends there."""
+
+    def __init__(self, folder: Path, *, resume: bool, dry_run: bool, quiet: bool) -> None:
+        super().__init__(folder, resume=resume, quiet=quiet)
+        self.dry_run = dry_run
+
+    def on_training(self, training: "AnyTraining") -> None:
+        from ..neural.estimate import estimate
+        from ..neural.training import Training
+
+        assert isinstance(training, Training)
+        expected = estimate(training)
+        if self.dry_run:
+            print_json(vars(expected)) if self.quiet else console.print(str(expected))
+            raise typer.Exit
+        if not self.quiet:
+            say(str(expected))
+        super().on_training(training)
+
+
+class QuestionTrainingProgress(TrainingProgress):
+    """The same for training on questions in words."""
+
+    @property
+    def files(self) -> "ModuleType":
+        """The module that writes and resumes checkpoints of question models."""
+        from ..io.models import questions
+
+        return questions
+
+
+def describe(training: "AnyTraining") -> str:
+    """Return the number of the epoch, and the loss and the first validation metric of the last one."""
     number = min(len(training.history) + 1, training.config.num_epochs)
     epoch = f"Epoch {number} of {training.config.num_epochs}"
     if not training.history:
         return epoch
-    last = training.history[-1]
-    mrr = "" if last.valid_mrr is None else f", valid MRR {last.valid_mrr:.3f}"
-    return f"{epoch}: loss {last.loss:.3f}{mrr}"
+    last, metric = training.history[-1], training.validator.selected_by[0]
+    valid = f", valid {metric} {last.metrics[metric]:.3f}" if last.metrics else ""
+    return f"{epoch}: loss {last.loss:.3f}{valid}"

@@ -1,33 +1,31 @@
-"""`demo questions`: questions about made-up films, learned from answers alone, asked and explained."""
+"""`demo questions`: learns from questions about invented films and their answers, then answers new ones."""
 
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
 from .output import console, print_json, question_measures_table
-from .qa import show_answers, watch
+from .qa import show_answers
 
 if TYPE_CHECKING:
     from ..qa.examples import WordQuestion
 
 
 def show_questions(seed: int, as_json: bool) -> None:
-    """Learn from questions with answers, then answer some that were not among them."""
-    from ..config import configure_questions
+    """Learn from questions with answers, then answer and evaluate questions that were not among them."""
     from ..datasets.movies import movie_questions, movies_knowledge_base
-    from ..pipeline.questions import finish_questions, prepare_questions
+    from ..pipeline.questions import learn_questions
+    from .callbacks import ShownProgress
 
     kb = movies_knowledge_base(seed=seed)
     train, test = movie_questions(kb, 2000, seed), movie_questions(kb, 400, seed + 1)
     if not as_json:
         console.print(
-            f"Made-up films: {len(kb.entities):,} entities, {len(kb.facts):,} facts; "
-            f"{len(train):,} questions with their answers, and no word about relations."
+            f"Invented films: {len(kb.entities):,} entities, {len(kb.facts):,} facts; "
+            f"{len(train):,} questions with their answers, none of which names a relation."
         )
-    training = prepare_questions(kb, train, *configure_questions(seed=seed, num_epochs=6))
-    for _ in watch(training, quiet=as_json):
-        pass
-    program = finish_questions(training, kb)
+    with ShownProgress(quiet=as_json) as callbacks:
+        program = learn_questions(kb, train, seed=seed, num_epochs=6, callbacks=callbacks)
     found = program.evaluate(test)
     asked = [program.ask_words(question.unmarked.text, 3) for question in one_of_each_length(test)]
     if as_json:
@@ -36,8 +34,8 @@ def show_questions(seed: int, as_json: bool) -> None:
     for each in asked:
         console.print(f"\n[bold]{escape(each.question)}?[/]", soft_wrap=True)
         show_answers(each)
-    console.print("\n[bold]How often it is right[/] on questions it has not seen")
-    console.print(question_measures_table({"marks given": found.marked, "own spotting": found.own_spotting}))
+    console.print("\n[bold]Measures[/] on questions that training has not seen")
+    console.print(question_measures_table({"entity marked": found.marked, "entity linked": found.linked}))
 
 
 def one_of_each_length(questions: "list[WordQuestion]") -> "list[WordQuestion]":

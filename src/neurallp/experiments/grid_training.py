@@ -20,8 +20,8 @@ from ..graph.knowledge_base import Split
 from ..graph.operators import Operators
 from ..graph.questions import KnownAnswers, ask_both_ways
 from ..graph.scores import Scores
+from ..neural.loop import TrainingLoop
 from ..neural.model import ModelScorer, NeuralLP
-from ..neural.training import Training
 from ..pipeline.learn import Callbacks, learn
 
 SETTINGS: dict[str, Any] = {
@@ -119,11 +119,11 @@ class _StopWhenSolved(Callbacks):
         self.plain = plain
         self.solved: NeuralLP | None = None
 
-    def on_training(self, training: Training) -> None:
+    def on_training(self, training: TrainingLoop[Any, Any]) -> None:
         if not self.plain:
             initialise_for_long_rules(training.model)
 
-    def on_epoch(self, training: Training) -> None:
+    def on_epoch(self, training: TrainingLoop[Any, Any]) -> None:
         last = training.history[-1]
         if last.valid_mrr == 1.0 and last.loss < SETTLED:
             self.solved = training.model

@@ -154,9 +154,9 @@ def figures(found: Evaluation) -> dict[str, Any]:
 
 def training_history(history: Iterable[Epoch]) -> dict[str, Any]:
     """Return the epochs of training, and the validation MRR of the best one."""
-    epochs = [vars(epoch) for epoch in history]
-    best = [epoch["valid_mrr"] for epoch in epochs if epoch["is_best"]]
-    return {"valid MRR": best[-1] if best else None, "history": epochs}
+    epochs = list(history)
+    best = [epoch.valid_mrr for epoch in epochs if epoch.is_best]
+    return {"valid MRR": best[-1] if best else None, "history": [vars(epoch) for epoch in epochs]}
 
 
 def draw_learning(table: TableSpec, results: Results, out: Path) -> None:

@@ -1,4 +1,4 @@
-"""Section 4.4: questions in plain words on WikiMovies and MetaQA, beside the published figures."""
+"""Section 4.4: questions in words on WikiMovies and MetaQA, with the published figures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ import numpy as np
 from ..datasets.registry import find_data
 from ..errors import QuestionError
 from ..graph.knowledge_base import KnowledgeBase, Split
-from ..graph.vocabulary import INVERSE_MARK
+from ..graph.vocabulary import inverse_name
 from ..io.questions import load_questions
 from ..io.triples import load
 from ..pipeline.questions import QuestionProgram, learn_questions
@@ -27,22 +27,22 @@ MEASURES = (
     "accuracy",
     "hits@1",
     "f1",
-    "own spotting: accuracy",
-    "own spotting: hits@1",
+    "entity linked: accuracy",
+    "entity linked: hits@1",
     "chain named by the type",
     "ms an answer",
 )
 
 NOTES = (
-    "Ties count in the mean over all orders. Films of one title are one entity in this knowledge base: who "
-    "directed *The Three Musketeers* has several answers there, of which a question holds one film's to be "
-    "right. No rule can tell, which bounds Hits@1 on one-hop questions at about .973.",
-    "The published training files are not at hand: WikiMovies is fitted on 10,000 of its 96,185 training "
-    "questions, MetaQA on its dev questions (a part of each is kept back to choose the epoch and the "
-    "threshold). There is no three-hop test file here: a tenth of dev was held out and scored.",
+    "Ties count as the mean over all orders. Films of the same title are one entity in this knowledge base: "
+    "who directed *The Three Musketeers* has several answers, but a question counts those of one film only. "
+    "No rule can separate them, which bounds Hits@1 on one-hop questions at about .973.",
+    "The published training files are not available: WikiMovies is fitted on 10,000 of its 96,185 training "
+    "questions, MetaQA on its dev questions (a part of each is held out to choose the epoch and the "
+    "threshold). There is no three-hop test file: a tenth of dev is held out and scored.",
 )
 
-#: The relation that leads from a film to each kind of thing in the names of MetaQA's types.
+#: The relation from a film to each kind of entity that the names of MetaQA's question types mention.
 LINKS = {
     "director": "directed_by",
     "writer": "written_by",
@@ -56,19 +56,18 @@ LINKS = {
     "imdbvotes": "has_imdb_votes",
 }
 
-MOST_EPOCHS = 15
+MAX_EPOCHS = 15
 
-#: Right answers whose chain is compared with the question's type.
+#: Questions whose chain is compared with their type.
 CHAINS_COMPARED = 2000
 
-
-#: Questions laid out in the picture, as in the paper.
+#: Questions in the figure, as in the paper.
 NUM_DRAWN = 650
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One line of the table; without a test file, a tenth of the training file is held out and scored."""
+    """One row of the table; without a test file, a tenth of the training file is held out and scored."""
 
     name: str
     train: str
@@ -108,7 +107,7 @@ TRIALS = (
 
 
 def experiment(quick: bool, device: str) -> Experiment:
-    """Return the table of section 4.4, and the picture of its questions."""
+    """Return the table of section 4.4 and the figure of its questions."""
     cells = tuple(_cell(number, trial, quick) for number, trial in enumerate(TRIALS))
     plan = TableSpec("Questions in plain words", MEASURES, cells, NOTES)
     return Experiment((plan,), draw=partial(_draw, plan))
@@ -126,7 +125,7 @@ def _cell(number: int, trial: Trial, quick: bool) -> TableRow:
 
 
 def measure(*, seed: int, trial: int, quick: bool) -> Outcome:
-    """Return how well questions are answered that learning did not see."""
+    """Return the measures of questions that were not learned from."""
     return _try(TRIALS[trial], seed, quick)
 
 
@@ -140,10 +139,10 @@ def _try(trial: Trial, seed: int, quick: bool) -> Outcome:
         train,
         preset=trial.preset,
         num_steps=trial.num_steps,
-        num_epochs=3 if quick else MOST_EPOCHS,
+        num_epochs=3 if quick else MAX_EPOCHS,
         seed=seed,
     )
-    return {**_judge(program, kb, test), "places": _lay_out(program, kb, test, seed)}
+    return {**_evaluate(program, kb, test), "places": _lay_out(program, kb, test, seed)}
 
 
 def _facts(path: Path) -> KnowledgeBase:
@@ -152,7 +151,7 @@ def _facts(path: Path) -> KnowledgeBase:
 
 
 def _some(questions: Sequence[WordQuestion], num: int) -> list[WordQuestion]:
-    """Return about `num` questions from all parts of a file, whose questions stand by type."""
+    """Return about `num` questions at equal distances in a file, which is sorted by type."""
     return list(questions[:: max(1, len(questions) // num)])
 
 
@@ -173,15 +172,15 @@ def _questions(path: str) -> list[WordQuestion]:
     return load_questions(find_data(data) / name)
 
 
-def _judge(program: QuestionProgram, kb: KnowledgeBase, test: Sequence[WordQuestion]) -> dict[str, Any]:
+def _evaluate(program: QuestionProgram, kb: KnowledgeBase, test: Sequence[WordQuestion]) -> dict[str, Any]:
     found = program.evaluate(test, kb)
     chains, milliseconds = compare_chains(program, kb, _some(test, CHAINS_COMPARED))
     return {
         "accuracy": found.marked.accuracy,
         "hits@1": found.marked.hits_at_1,
         "f1": found.marked.f1,
-        "own spotting: accuracy": found.own_spotting.accuracy,
-        "own spotting: hits@1": found.own_spotting.hits_at_1,
+        "entity linked: accuracy": found.linked.accuracy,
+        "entity linked: hits@1": found.linked.hits_at_1,
         "chain named by the type": chains,
         "ms an answer": milliseconds,
         "optimistic": {"hits@1": found.marked.optimistic[1]},
@@ -192,7 +191,7 @@ def _judge(program: QuestionProgram, kb: KnowledgeBase, test: Sequence[WordQuest
 def compare_chains(
     program: QuestionProgram, kb: KnowledgeBase, test: Sequence[WordQuestion]
 ) -> tuple[float | None, float]:
-    """Return for how many of the right answers the rule is the type's chain, and the ms an answer takes."""
+    """Return the share of right answers whose rule is their type's chain, and the median milliseconds."""
     same, took = [], []
     for question in test:
         started = perf_counter()
@@ -207,22 +206,22 @@ def compare_chains(
 
 
 def chain_of(kind: str) -> tuple[str, ...]:
-    """Return the chain that a type of MetaQA names.
+    """Return the chain that the name of a MetaQA question type describes.
 
     >>> chain_of("movie_to_director_to_movie")
     ('directed_by', '~directed_by')
     """
-    stops = kind.split("_to_")
+    entities = kind.split("_to_")
     return tuple(
-        LINKS[target] if source == "movie" else INVERSE_MARK + LINKS[source]
-        for source, target in pairwise(stops)
+        LINKS[target] if source == "movie" else inverse_name(LINKS[source])
+        for source, target in pairwise(entities)
     )
 
 
 def _lay_out(
     program: QuestionProgram, kb: KnowledgeBase, test: Sequence[WordQuestion], seed: int
 ) -> list[tuple[float, float, str]]:
-    """Return places on the plane for some questions and the rule each uses, for the first seed only."""
+    """Return positions in the figure for some questions and their rules, for the first seed only."""
     if seed or find_spec("sklearn") is None:
         return []
     from .question_picture import lay_out

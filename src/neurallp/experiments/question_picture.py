@@ -1,4 +1,4 @@
-"""The paper's figure of section 4.4: questions laid out by t-SNE, coloured by the rule they use."""
+"""The paper's figure of section 4.4: question vectors projected by t-SNE, coloured by rule."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from ..qa.answering import QuestionReasoner
 from ..qa.examples import WordQuestion
 from ..rules.rule import Rule, atom
 
-MOST_RULES = 12  # with a colour and a label of their own
+MAX_RULES = 12  # with a colour and a label of their own
 
 
 def draw_questions(laid_out: Sequence[tuple[float, float, str]], path: Path) -> None:
-    """Draw questions at their places; each cluster is labelled by its rule."""
+    """Draw questions, given as (x, y, rule); each cluster is labelled by its rule."""
     places = np.array([(x, y) for x, y, _ in laid_out])
     rules = [rule for *_, rule in laid_out]
-    frequent = [rule for rule, _ in Counter(rules).most_common(MOST_RULES)]
+    frequent = [rule for rule, _ in Counter(rules).most_common(MAX_RULES)]
     with figure_at(path, 9, 7) as figure:
         axes = figure.subplots()
         rest = places[[rule not in frequent for rule in rules]]
@@ -38,16 +38,16 @@ def draw_questions(laid_out: Sequence[tuple[float, float, str]], path: Path) -> 
 def lay_out(
     program: QuestionProgram, kb: KnowledgeBase, questions: Sequence[WordQuestion], seed: int = 0
 ) -> tuple[NDArray[np.floating], list[str]]:
-    """Return a place on the plane for each question, and the rule it uses."""
+    """Return the t-SNE position of each question, and the rule it uses."""
     try:
         from sklearn.manifold import TSNE
     except ImportError as error:
         raise ConfigError("The picture needs more: pip install 'neurallp[plots]'.") from error
     reasoner = program.reasoner(kb)
-    readings = [reasoner.reader.readings(question.text)[0] for question in questions]
+    interpretations = [reasoner.interpreter.interpret(question.text)[0] for question in questions]
     with torch.no_grad():
-        vectors = program.model.encode([reading.phrase for reading in readings]).numpy()
-    # Many questions share one wording and would fall on one point: a little noise shows how many.
+        vectors = program.model.encode([each.phrase for each in interpretations]).numpy()
+    # Questions of the same wording have equal vectors: a little noise makes each visible.
     vectors = vectors + np.random.default_rng(seed).normal(0, 0.02 * vectors.std(), vectors.shape)
     perplexity = min(30.0, (len(vectors) - 1) / 3)
     places = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(vectors)
@@ -55,11 +55,11 @@ def lay_out(
 
 
 def _rule_used(reasoner: QuestionReasoner, text: str) -> Rule:
-    """Return the rule of the best answer, or the one asked for where there is no answer."""
+    """Return the rule of the best answer, or the most confident rule where there is no answer."""
     try:
         return reasoner.ask(text, 1)[0].rule
     except QuestionError:
-        return reasoner.rules(reasoner.reader.readings(text)[0])[0]
+        return reasoner.rules(reasoner.interpreter.interpret(text)[0])[0]
 
 
 def _label(rule: Rule) -> str:

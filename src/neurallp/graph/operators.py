@@ -47,6 +47,16 @@ class Operators:
     def num_edges(self) -> int:
         return len(self.sources)
 
+    @cached_property
+    def _by_operator(self) -> tuple[Ids, Ids]:
+        order = np.argsort(self.operators, kind="stable")
+        return order, np.searchsorted(self.operators[order], np.arange(self.num_operators + 1))
+
+    def edges_by_operator(self, k: int) -> Ids:
+        """Return the numbers of all edges of one operator, ascending."""
+        order, offsets = self._by_operator
+        return order[offsets[k] : offsets[k + 1]]
+
     def inverse(self, operators: Operator) -> Operator:
         """Return the inverse of one operator, or of each in an array."""
         return inverse_operator(operators, self.num_relations)

@@ -1,6 +1,6 @@
-"""Questions with their answers: `question with [entity] marked<TAB>answer1|answer2[<TAB>type]`, also as .gz.
+"""Files of questions: `question with [entity] marked<TAB>answer1|answer2[<TAB>type]` a line, or as .gz.
 
-The mark may be missing. Types may also stand in a file beside it, one a line: `dev_qtype.txt` for `dev.tsv`.
+The mark is optional. Types may also be in a second file, one a line: `dev_qtype.txt` for `dev.tsv`.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ EXPECTED = "expected a question, a tab and answers with | between them"
 
 
 def load_questions(path: AnyPath) -> list[WordQuestion]:
-    """Return the questions of a file in order; all faults of the file are raised as one FormatError."""
+    """Return the questions of a file in order; raise one FormatError that lists all faulty lines."""
     path = Path(path)
     questions, faults = [], []
     for number, line in enumerate(_lines(path), 1):
@@ -32,7 +32,7 @@ def load_questions(path: AnyPath) -> list[WordQuestion]:
 
 
 def _parse(line: str) -> WordQuestion | str:
-    """Return the question of a line, or what is wrong with it."""
+    """Return the question of a line, or the error message."""
     text, *fields = (field.strip() for field in line.split("\t"))
     answers = tuple(name for name in fields[0].split("|") if name) if fields else ()
     if not text or not answers or len(fields) > 2:
@@ -41,7 +41,7 @@ def _parse(line: str) -> WordQuestion | str:
 
 
 def _with_kinds(questions: list[WordQuestion], path: Path) -> list[WordQuestion]:
-    """Return the questions with the types of the file beside them, where there is one."""
+    """Return the questions with the types of the second file, where there is one."""
     stem = path.name.removesuffix(".gz").rsplit(".", 1)[0]
     beside = [path.with_name(f"{stem}_qtype.txt{suffix}") for suffix in ("", ".gz")]
     found = next((file for file in beside if file.exists()), None)

@@ -10,6 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..config import ModelConfig, Plan, TrainingConfig, WeightingConfig, make_plan
@@ -24,9 +25,12 @@ from ..weighting.weighted_rules import WeightedRules
 from .program import LearnedProgram, Program, RuleProgram
 
 if TYPE_CHECKING:
+    from ..neural.loop import TrainingLoop
     from ..neural.model import NeuralLP
     from ..neural.training import Training
     from ..weighting.fitting import Candidates
+
+    AnyTraining = TrainingLoop[Any, Any]
 
 #: The stages of a run, in order.
 Stage = Literal["train", "weigh"]
@@ -35,7 +39,7 @@ Stage = Literal["train", "weigh"]
 class Callbacks:
     """Functions that `learn` calls during a run. By default they do nothing, and Ctrl-C ends the run."""
 
-    def on_training(self, training: "Training") -> None:
+    def on_training(self, training: "AnyTraining") -> None:
         """Called before the first epoch, with the model as it is initialised; may restore a checkpoint."""
 
     def on_stage(self, stage: Stage, total: int, done: int = 0) -> None:
@@ -44,7 +48,7 @@ class Callbacks:
     def on_progress(self, num: int) -> None:
         """Called after every `num` steps of a stage."""
 
-    def on_epoch(self, training: "Training") -> None:
+    def on_epoch(self, training: "AnyTraining") -> None:
         """Called after every epoch of training; may write a checkpoint."""
 
     def should_stop(self) -> bool:
@@ -62,18 +66,22 @@ class Checkpoints(Callbacks):
     def __init__(self, folder: AnyPath, *, resume: bool = False) -> None:
         self.folder, self.resume = folder, resume
 
-    def on_training(self, training: "Training") -> None:
+    @property
+    def files(self) -> ModuleType:
+        """The module that writes and resumes checkpoints of this kind of training."""
         from ..io.models import neural
+
+        return neural
+
+    def on_training(self, training: "AnyTraining") -> None:
         from ..io.models.folders import make_folder
 
         make_folder(self.folder)
         if self.resume:
-            neural.resume(self.folder, training)
+            self.files.resume(self.folder, training)
 
-    def on_epoch(self, training: "Training") -> None:
-        from ..io.models import neural
-
-        neural.write_checkpoint(self.folder, training)
+    def on_epoch(self, training: "AnyTraining") -> None:
+        self.files.write_checkpoint(self.folder, training)
 
 
 def learn(
@@ -123,23 +131,8 @@ class Run:
             return LearnedProgram(self.plan, kb=self.split.known)
         configs = self.plan.model, self.plan.training
         training = prepare(self.split, *configs, engine=self.engine, device=self.device)
-        self.callbacks.on_training(training)
-        try:
-            self._run_epochs(training)
-        except KeyboardInterrupt:
-            if not self.callbacks.on_interrupt("train") or not training.history:
-                raise
+        run_training(training, self.callbacks)
         return finish(training, self.plan)
-
-    def _run_epochs(self, training: "Training") -> None:
-        num_batches = training.examples.num_batches
-        done = len(training.history) * num_batches
-        self.callbacks.on_stage("train", training.config.num_epochs * num_batches, done)
-        training.on_step = partial(self.callbacks.on_progress, 1)
-        for _ in training.epochs():
-            self.callbacks.on_epoch(training)
-            if self.callbacks.should_stop():
-                break
 
     def learned_rules(self, program: LearnedProgram) -> Iterator[Rule]:
         """Yield the most confident rules that the neural model learned, to weigh them."""
@@ -159,6 +152,23 @@ class Run:
             if not self.callbacks.on_interrupt("weigh"):
                 raise
         return None
+
+
+def run_training(training: "AnyTraining", callbacks: Callbacks) -> None:
+    """Run the epochs of a training; after Ctrl-C the callbacks decide whether the epochs so far are used."""
+    callbacks.on_training(training)
+    num_batches = training.examples.num_batches
+    done = len(training.history) * num_batches
+    callbacks.on_stage("train", training.config.num_epochs * num_batches, done)
+    training.on_step = partial(callbacks.on_progress, 1)
+    try:
+        for _ in training.epochs():
+            callbacks.on_epoch(training)
+            if callbacks.should_stop():
+                break
+    except KeyboardInterrupt:
+        if not callbacks.on_interrupt("train") or not training.history:
+            raise
 
 
 def prepare(

@@ -23,6 +23,7 @@ from ..reasoning.calibration import Calibration, Sample, draw_sample, fit_calibr
 from ..reasoning.reasoner import Basis, Reasoner, has_logarithmic_scores, require_relations
 from ..rules.rule import Rule, RuleFilter, RuleSet
 from ..weighting.weighted_rules import WeightedRules, select_rules
+from .base import BaseProgram
 
 if TYPE_CHECKING:
     from ..neural.model import NeuralLP
@@ -32,13 +33,11 @@ if TYPE_CHECKING:
 MIN_NORMALIZED_CONFIDENCE = 0.01
 
 
-class Program:
+class Program(BaseProgram[Reasoner]):
     """Rules that answer questions on the knowledge base they were learned from, or on one that is given."""
 
-    kb: KnowledgeBase | None = None
     calibration: Calibration | None = None
     seed = 0  # the seed that split the data, where that came in one file
-    _last: tuple[KnowledgeBase, Reasoner] | None = None
 
     @property
     def basis(self) -> Basis:
@@ -82,13 +81,14 @@ class Program:
 
     def reasoner(self, kb: KnowledgeBase | None = None) -> Reasoner:
         """Return a reasoner over `kb`, or over the knowledge base learned from; the last one is cached."""
-        facts = kb or self.kb
-        if facts is None:
-            raise ConfigError("A loaded program has no facts. Give the knowledge base to ask: kb=….")
-        if self._last is None or self._last[0] is not facts or self._last[1].basis is not self.basis:
-            self._last = facts, Reasoner(facts, self.basis)
-        self._last[1].calibration = self.calibration
-        return self._last[1]
+        if self._last is not None and self._last[1].basis is not self.basis:
+            self._last = None
+        found = super().reasoner(kb)
+        found.calibration = self.calibration
+        return found
+
+    def _make_reasoner(self, kb: KnowledgeBase) -> Reasoner:
+        return Reasoner(kb, self.basis)
 
     def ask(
         self,

@@ -1,9 +1,9 @@
-"""A program that answers questions in words: learn it from questions and answers, ask, judge and keep it."""
+"""Questions in words: learn a program from questions with their answers, ask it, evaluate it, save it."""
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,42 +11,46 @@ import torch
 
 from ..config import QuestionConfig, QuestionTrainingConfig, configure_questions
 from ..engines import make_engine
-from ..errors import ConfigError, DataError, DataWarning
+from ..errors import DataError, DataWarning
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
 from ..io.files import AnyPath
 from ..io.models import questions as question_models
+from ..neural.loop import Epoch
 from ..neural.training import require_device
-from ..qa.answering import QuestionReasoner, WordAnswers
-from ..qa.evaluation import QuestionMeasures, Verdicts, judge
-from ..qa.examples import Lessons, Reader, WordQuestion, make_lessons
+from ..qa.answering import QuestionReasoner
+from ..qa.answers import WordAnswers
+from ..qa.evaluation import QuestionMeasures, QuestionResults, evaluate_questions
+from ..qa.examples import Interpreter, QuestionExamples, WordQuestion, make_examples
 from ..qa.model import QuestionModel
 from ..qa.tokens import WordVocabulary, tokenise
-from ..qa.training import QuestionEpoch, QuestionTraining
+from ..qa.training import QuestionTraining
+from .base import BaseProgram
+from .learn import Callbacks, run_training
 
-#: The share of the questions that is held out to choose the epoch and the threshold.
+#: Share of the questions that is held out to choose the epoch and the threshold.
 VALID_SHARE = 0.1
 
-#: Questions held out for validation, at most: more would only cost time.
+#: Most questions that are held out.
 MAX_VALID = 1000
 
 
 @dataclass(frozen=True)
 class QuestionEvaluation:
-    """Measures of questions with their marks, without them, and of each type by itself."""
+    """Measures of questions with their entity marked, with it found by entity linking, and by type."""
 
     marked: QuestionMeasures
-    own_spotting: QuestionMeasures
-    kinds: dict[str, QuestionMeasures]
+    linked: QuestionMeasures
+    kinds: dict[str, QuestionMeasures]  # with the entity marked
 
     def as_dict(self) -> dict[str, Any]:
-        """Return one JSON object: the measures with marks, and the others under their names."""
+        """Return one JSON object: the measures with the entity marked, and the others under their names."""
         kinds = {name: measures.as_dict() for name, measures in self.kinds.items()}
-        return {**self.marked.as_dict(), "own_spotting": self.own_spotting.as_dict(), "types": kinds}
+        return {**self.marked.as_dict(), "linked": self.linked.as_dict(), "types": kinds}
 
 
-class QuestionProgram:
-    """A trained question model with the knowledge base it learned from, where that is at hand."""
+class QuestionProgram(BaseProgram[QuestionReasoner]):
+    """A trained question model, which answers on the knowledge base it was learned from or on one given."""
 
     def __init__(
         self,
@@ -54,72 +58,78 @@ class QuestionProgram:
         training_config: QuestionTrainingConfig,
         threshold: float,
         kb: KnowledgeBase | None = None,
-        history: Iterable[QuestionEpoch] = (),
+        history: Iterable[Epoch] = (),
     ) -> None:
         self.model = model.eval()
         self.training_config = training_config
         self.threshold = threshold
         self.kb = kb
         self.history = list(history)
-        self._reasoner = lru_cache(maxsize=2)(self._make_reasoner)
 
     def __repr__(self) -> str:
         config = self.model.config
         return f"QuestionProgram({len(self.model.vocabulary):,} words, rules up to length {config.num_steps})"
 
     def ask_words(self, text: str, k: int = 10, kb: KnowledgeBase | None = None) -> WordAnswers:
-        """Return the answers to a question, each with its rule and facts; raise where there is none."""
+        """Return the answers to a question, each with its rule and facts; raise QuestionError without any."""
         return self.reasoner(kb).ask(text, k)
 
-    def reasoner(self, kb: KnowledgeBase | None = None) -> QuestionReasoner:
-        """Return what answers over `kb`, or over the knowledge base learned from."""
-        facts = kb or self.kb
-        if facts is None:
-            raise ConfigError("A loaded model brings no facts. Give the knowledge base to ask: kb=….")
-        return self._reasoner(facts)
-
     def _make_reasoner(self, kb: KnowledgeBase) -> QuestionReasoner:
-        if not any(name in self.model.relations for name in kb.relations):
-            wanted = ", ".join(map(repr, self.model.relations[:5]))
-            raise DataError(f"Knowledge base and model share no relation. The model knows {wanted} ….")
         return QuestionReasoner(kb, self.model, self.threshold)
 
     def evaluate(
         self, questions: Sequence[WordQuestion], kb: KnowledgeBase | None = None
     ) -> QuestionEvaluation:
-        """Return how right the answers are, with the marks given and with our own spotting."""
-        marked, kinds = self._judge(questions, kb)
-        unmarked, _ = self._judge([question.unmarked for question in questions], kb)
+        """Return the measures of the answers, with the entity marked and with entity linking."""
+        marked, kinds = self._results(questions, kb)
+        linked, _ = self._results([question.unmarked for question in questions], kb)
         named = sorted({kind for kind in kinds if kind is not None})
         flags = np.array(kinds)
         return QuestionEvaluation(
             self._measure(marked),
-            self._measure(unmarked),
+            self._measure(linked),
             {kind: self._measure(marked[flags == kind]) for kind in named},
         )
 
-    def _measure(self, verdicts: Verdicts) -> QuestionMeasures:
-        return QuestionMeasures.of(verdicts, self.threshold)
+    def _measure(self, results: QuestionResults) -> QuestionMeasures:
+        return QuestionMeasures.of(results, self.threshold)
 
-    def _judge(
+    def _results(
         self, questions: Sequence[WordQuestion], kb: KnowledgeBase | None
-    ) -> tuple[Verdicts, list[str | None]]:
+    ) -> tuple[QuestionResults, list[str | None]]:
+        """Return the results of questions and the types of their rows; those without an entity come last."""
         reasoner = self.reasoner(kb)
-        lessons, unread = make_lessons(questions, reasoner.reader)
-        found = judge(self.model, reasoner.engine, lessons, len(unread))
-        return found, [*lessons.kinds, *(question.kind for question in unread)]
+        examples, failed = make_examples(questions, reasoner.interpreter)
+        found = evaluate_questions(self.model, reasoner.engine, examples, len(failed))
+        return found, [*examples.kinds, *(question.kind for question in failed)]
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
         """Write the model folder: weights, configuration, relations, words, history and measures."""
-        question_models.write_question_model(
-            folder, self.model, self.training_config, self.threshold, self.history, metrics or {}
-        )
+        learned = self.model, self.training_config, self.threshold, self.history
+        question_models.write_model(folder, *learned, metrics or {})
 
 
 def load_question_model(folder: AnyPath) -> QuestionProgram:
     """Return the question program saved in `folder`."""
-    model, training, threshold, history = question_models.read_question_model(folder)
+    model, training, threshold, history = question_models.read_model(folder)
     return QuestionProgram(model, training, threshold, history=history)
+
+
+def learn_questions(
+    kb: KnowledgeBase,
+    questions: Sequence[WordQuestion],
+    *,
+    preset: str = "default",
+    engine: str = "auto",
+    device: str = "cpu",
+    callbacks: Callbacks | None = None,
+    **settings: Any,
+) -> QuestionProgram:
+    """Return a program learned from questions with answers; settings are those of both configurations."""
+    configs = configure_questions(preset, **settings)
+    training = prepare_questions(kb, questions, *configs, engine=engine, device=device)
+    run_training(training, callbacks or Callbacks())
+    return finish_questions(training, kb)
 
 
 def prepare_questions(
@@ -131,53 +141,44 @@ def prepare_questions(
     engine: str = "auto",
     device: str = "cpu",
 ) -> QuestionTraining:
-    """Return a training run that has not begun; the seed fixes weights, order and what is kept back."""
+    """Return a training run before its first epoch; the seed fixes weights, order and held-out questions."""
     require_device(device)
-    # Before marks are known, common words are those that most questions hold: names surprise already.
-    first_words = WordVocabulary.of([[token.word for token in tokenise(q.text)] for q in questions])
-    lessons, unread = make_lessons(questions, Reader(kb, first_words))
-    if lost := len(unread) + len(lessons) - len(lessons.answerable):
-        what = f"{lost:,} of {len(questions):,} questions name no known entity or no known answer"
-        warnings.warn(f"Left out: {what}.", DataWarning, stacklevel=3)
-    train, valid = _split(lessons[lessons.answerable], training_config)
+    train, valid = _split(_answerable_examples(kb, questions), training_config)
     torch.manual_seed(training_config.seed)
     words = WordVocabulary.of(phrase.words for phrase in train.phrases)
     model = QuestionModel(kb.relations, words, model_config).to(device)
-    walker = make_engine(engine, Operators.of(kb), device)
-    return QuestionTraining(model, walker, train, valid, training_config)
+    scoring = make_engine(engine, Operators.of(kb), device)
+    return QuestionTraining(model, scoring, train, valid, training_config)
 
 
-def _split(lessons: Lessons, config: QuestionTrainingConfig) -> tuple[Lessons, Lessons]:
-    num_valid = min(MAX_VALID, round(VALID_SHARE * len(lessons)))
-    if not 0 < num_valid < len(lessons):
+def _answerable_examples(kb: KnowledgeBase, questions: Sequence[WordQuestion]) -> QuestionExamples:
+    """Return the examples of questions with a known entity and answer; warn how many are left out."""
+    # Which words belong to names is not known yet: count the words of whole questions.
+    words = WordVocabulary.of([[token.word for token in tokenise(q.text)] for q in questions])
+    examples, _ = make_examples(questions, Interpreter(kb, words))
+    found = examples[examples.answerable]
+    if lost := len(questions) - len(found):
+        what = f"{lost:,} of {len(questions):,} questions name no known entity or no known answer"
+        warnings.warn(f"Left out: {what}.", DataWarning, stacklevel=4)
+    return found
+
+
+def _split(
+    examples: QuestionExamples, config: QuestionTrainingConfig
+) -> tuple[QuestionExamples, QuestionExamples]:
+    """Return the examples to train on and those to validate on."""
+    num_valid = min(MAX_VALID, round(VALID_SHARE * len(examples)))
+    if not 0 < num_valid < len(examples):
         raise DataError(
-            f"{len(lessons)} questions that can be learned from are too few to keep some back. Give more."
+            f"{len(examples)} questions that can be learned from are too few to hold some out. Give more."
         )
-    order = np.random.default_rng(config.seed).permutation(len(lessons))
-    return lessons[order[num_valid:]], lessons[order[:num_valid]]
+    order = np.random.default_rng(config.seed).permutation(len(examples))
+    return examples[order[num_valid:]], examples[order[:num_valid]]
 
 
 def finish_questions(training: QuestionTraining, kb: KnowledgeBase) -> QuestionProgram:
-    """Return the program of the best epoch so far, with the threshold that validation likes best."""
-    training.model.load_state_dict(training.best_weights)
-    threshold = training.best_epoch.threshold
-    return QuestionProgram(training.model.cpu(), training.config, threshold, kb, training.history)
-
-
-def learn_questions(
-    kb: KnowledgeBase,
-    questions: Sequence[WordQuestion],
-    *,
-    preset: str = "default",
-    engine: str = "auto",
-    device: str = "cpu",
-    on_epoch: Callable[[QuestionEpoch], None] | None = None,
-    **settings: Any,
-) -> QuestionProgram:
-    """Return a program learned from questions with answers; settings are those of both configurations."""
-    configs = configure_questions(preset, **settings)
-    training = prepare_questions(kb, questions, *configs, engine=engine, device=device)
-    for epoch in training.epochs():
-        if on_epoch is not None:
-            on_epoch(epoch)
-    return finish_questions(training, kb)
+    """Return the program of the best epoch so far, with the threshold chosen on its validation."""
+    model = deepcopy(training.model)  # training may continue with its own
+    model.load_state_dict(training.best_weights)
+    threshold = training.best_epoch.metrics["threshold"]
+    return QuestionProgram(model.cpu(), training.config, threshold, kb, training.history)

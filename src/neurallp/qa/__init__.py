@@ -1,4 +1,4 @@
-"""A query in words: what a question says, whom it is about, and the walk it asks for."""
+"""Questions in words: the entity that a question names, and the chain rules that its other words ask for."""
 
 from ..config import QuestionConfig
 from .entity_linking import EntityLinker, Mention

@@ -1,4 +1,4 @@
-"""Question encoders: the words of a question as the one vector that the controller reads."""
+"""Question encoders: they map the words of a question to the query vector of the controller."""
 
 from collections.abc import Sequence
 
@@ -13,30 +13,31 @@ class MeanEncoder(nn.Module):
     """The paper's encoder: the mean of the embeddings of at most six of the 100 most frequent words."""
 
     num_words = 100
-    most_read = 6
+    max_words = 6
 
     def __init__(self, vocabulary: WordVocabulary, size: int) -> None:
         super().__init__()
         self.vocabulary = vocabulary
         self.embedding = nn.Embedding(min(len(vocabulary), NUM_SPECIAL + self.num_words), size, PADDING)
 
-    def read(self, words: Sequence[str], place: int) -> list[int]:
-        """Return the numbers of the words read; where the entity stood is not among them."""
+    def token_ids(self, words: Sequence[str], position: int) -> list[int]:
+        """Return the ids of the words that are encoded; the entity's position is ignored."""
         known = (self.vocabulary.id(word) for word in words)
         frequent = [word for word in known if NUM_SPECIAL <= word < self.embedding.num_embeddings]
-        return frequent[: self.most_read]
+        return frequent[: self.max_words]
 
     def forward(self, words: Tensor) -> Tensor:
-        """Return (question, size) for padded word numbers, (question, place)."""
+        """Return (question, size) query vectors of padded word ids, (question, position)."""
         count = (words != PADDING).sum(1, keepdim=True).clamp(min=1)
         mean: Tensor = self.embedding(words).sum(1) / count
         return mean
 
 
 class OrderEncoder(nn.Module):
-    """A recurrent encoder over all words, both ways, so that their order counts and the entity's place."""
+    """A bidirectional GRU over all words, so that their order and the entity's position count."""
 
-    dropped = 0.05  # of the words in training are taken for unknown ones, which so learn to mean little
+    #: Share of the words replaced by the unknown word in training, so that its embedding is trained too.
+    word_dropout = 0.05
 
     def __init__(self, vocabulary: WordVocabulary, size: int) -> None:
         super().__init__()
@@ -44,15 +45,17 @@ class OrderEncoder(nn.Module):
         self.embedding = nn.Embedding(len(vocabulary), size, PADDING)
         self.gru = nn.GRU(size, size // 2, batch_first=True, bidirectional=True)
 
-    def read(self, words: Sequence[str], place: int) -> list[int]:
-        """Return the numbers of all words, with the entity at its place."""
-        numbers = [self.vocabulary.id(word) for word in words]
-        return [*numbers[:place], ENTITY, *numbers[place:]]
+    def token_ids(self, words: Sequence[str], position: int) -> list[int]:
+        """Return the ids of all words, with the entity's own id at its position."""
+        ids = [self.vocabulary.id(word) for word in words]
+        return [*ids[:position], ENTITY, *ids[position:]]
 
     def forward(self, words: Tensor) -> Tensor:
-        """Return (question, size) for padded word numbers, (question, place)."""
+        """Return (question, size) query vectors of padded word ids, (question, position)."""
         if self.training:
-            dropped = (torch.rand(words.shape, device=words.device) < self.dropped) & (words >= NUM_SPECIAL)
+            dropped = (torch.rand(words.shape, device=words.device) < self.word_dropout) & (
+                words >= NUM_SPECIAL
+            )
             words = words.masked_fill(dropped, UNKNOWN)
         lengths = (words != PADDING).sum(1).cpu()
         packed = nn.utils.rnn.pack_padded_sequence(
@@ -68,7 +71,7 @@ def make_encoder(name: EncoderName, vocabulary: WordVocabulary, size: int) -> Me
 
 
 def pad(questions: Sequence[Sequence[int]]) -> Tensor:
-    """Return word numbers as (question, place), padded to the longest question and at least one place."""
+    """Return word ids as (question, position), padded to the longest question and at least one position."""
     rows = [torch.tensor([*words], dtype=torch.long) for words in questions] or [torch.zeros(0).long()]
     padded = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PADDING)[: len(questions)]
     return padded if padded.shape[1] else padded.new_full((len(questions), 1), PADDING)

@@ -1,4 +1,4 @@
-"""Spotting: which entities of a knowledge base a text names, all names looked for at once."""
+"""Entity linking: finds the entities of a knowledge base that a text names, all names in one pass."""
 
 import re
 from collections import defaultdict
@@ -13,23 +13,19 @@ from .tokens import Token, tokenise
 
 MARK = re.compile(r"\[(.*)\]")
 
-#: What a name gains that stands in the text letter by letter over one that differs in case or accents.
+#: Added to the score of a name that the text has with the same case and accents.
 LITERAL = 1.0
 
 
 @dataclass(frozen=True)
 class Mention:
-    """An entity that a text may be about, where it is named, and how much speaks for it."""
+    """An entity that a text names, the span of the name in the text, and how likely the text is about it."""
 
     entity: int
     name: str
-    start: int  # in letters of the text
+    start: int  # in characters of the text
     stop: int
     score: float
-
-    def overlaps(self, other: "Mention") -> bool:
-        """Return whether two mentions share letters of the text."""
-        return self.start < other.stop and other.start < self.stop
 
 
 def unmark(text: str) -> str:
@@ -38,7 +34,7 @@ def unmark(text: str) -> str:
 
 
 class EntityLinker:
-    """Finds every name of a vocabulary in a text, whatever its case and accents."""
+    """Finds every name of a vocabulary in a text; case, accents and punctuation do not count."""
 
     def __init__(self, entities: Vocabulary) -> None:
         from ahocorasick_rs import AhoCorasick
@@ -47,14 +43,15 @@ class EntityLinker:
         self._ids: dict[str, list[int]] = defaultdict(list)
         for entity, name in enumerate(entities):
             self._ids[_key(tokenise(name))].append(entity)
-        self._ids.pop(_key([]), None)  # a name without letters and digits can only be marked
+        self._ids.pop(_key([]), None)  # a name without letters and digits is found only where it is marked
         self._keys = list(self._ids)
         self._automaton = AhoCorasick(self._keys)
 
-    def spot(self, text: str, surprisal: Callable[[str], float] = len) -> list[Mention]:
-        """Return all mentions, those that most speaks for first; a marked text has but the marked ones.
+    def link(self, text: str, surprisal: Callable[[str], float] = len) -> list[Mention]:
+        """Return all mentions, likeliest first; in a text with a marked [name], only those of that name.
 
-        A mention scores the `surprise` of its words, and more when the name stands there letter by letter.
+        The score of a mention is the sum of the `surprisal` of its words, and `LITERAL` more where the text
+        has the name with the same case and accents.
         """
         if mark := MARK.search(text):
             return self._marked(mark[1], mark.start(), mark.end())
@@ -72,24 +69,24 @@ class EntityLinker:
         first = {place: i for i, place in enumerate(_places(tokens))}
         for key, start, stop in self._automaton.find_matches_as_indexes(haystack, overlapping=True):
             named = tokens[first[start] : first[stop - 1]]
-            worth = sum(surprisal(token.word) for token in named)
+            score = sum(surprisal(token.word) for token in named)
             for entity in self._ids[self._keys[key]]:
                 name = self.entities[entity]
-                score = worth + LITERAL * (name in text)
-                yield Mention(entity, name, named[0].start, named[-1].stop, score)
+                literal = LITERAL * (name in text)
+                yield Mention(entity, name, named[0].start, named[-1].stop, score + literal)
 
     def nearest(self, text: str, surprisal: Callable[[str], float] = len, k: int = 3) -> list[str]:
-        """Return the names that come closest to some of the more surprising words of a text."""
+        """Return the names that are spelled most like some of the words of greatest surprisal in a text."""
         words = [token.word for token in tokenise(text)]
         least = max(map(surprisal, words), default=0.0) / 2
         words = [word for word in words if surprisal(word) >= least]
         near = [other for word in words for other in get_close_matches(word, self._by_word, n=3, cutoff=0.8)]
-        names = {name for word in near for name in self._by_word[word]}
+        names = dict.fromkeys(name for word in near for name in self._by_word[word])
         return sorted(names, key=lambda name: -_likeness(name, words))[:k]
 
     @cached_property
     def _by_word(self) -> dict[str, list[str]]:
-        """The names that hold a word of four letters or more: shorter ones are like anything."""
+        """The names that contain each word of four letters or more; shorter words resemble too many."""
         names: dict[str, list[str]] = defaultdict(list)
         for name in self.entities:
             for token in tokenise(name):
@@ -98,11 +95,11 @@ class EntityLinker:
         return names
 
     def require(self, text: str, surprisal: Callable[[str], float] = len) -> list[Mention]:
-        """Return all mentions, or raise with the names that come near."""
-        if mentions := self.spot(text, surprisal):
+        """Return all mentions; raise a QuestionError that lists similar names where there is none."""
+        if mentions := self.link(text, surprisal):
             return mentions
         near = ", ".join(map(repr, self.nearest(unmark(text), surprisal)))
-        hint = f" Near names: {near}." if near else ""
+        hint = f" Similar names: {near}." if near else ""
         raise QuestionError(
             f"The question names no entity of the knowledge base, which has {len(self.entities):,}.{hint} "
             "Spell the name out, or mark it: [name]."
@@ -110,12 +107,12 @@ class EntityLinker:
 
 
 def _key(tokens: Sequence[Token]) -> str:
-    """Return words as they are looked for: between spaces, so that only whole words match."""
+    """Return words with a space before and after each, so that only whole words match."""
     return "".join(f" {token.word}" for token in tokens) + " "
 
 
 def _places(tokens: Sequence[Token]) -> Iterator[int]:
-    """Yield where each word's space stands in their key, and the last space."""
+    """Yield the position of the space before each word in their key, and of the last space."""
     place = 0
     for token in tokens:
         yield place
@@ -124,7 +121,7 @@ def _places(tokens: Sequence[Token]) -> Iterator[int]:
 
 
 def _likeness(name: str, words: Sequence[str]) -> float:
-    """Return how alike a name is to the most similar run of as many words."""
+    """Return the similarity of a name to the most similar sequence of as many words."""
     key = " ".join(token.word for token in tokenise(name))
     size = key.count(" ") + 1
     runs = (" ".join(words[start : start + size]) for start in range(max(1, len(words) - size + 1)))

@@ -1,4 +1,4 @@
-"""How right the answers are: the paper's accuracy, Hits@1, and F1 of the whole answer set."""
+"""Evaluation of answer sets: the paper's accuracy, Hits@1, and F1 above a threshold."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,62 +11,62 @@ from numpy.typing import NDArray
 from ..engines.base import Engine
 from ..graph.arrays import Floats
 from ..neural.training import one_torch_thread
-from .examples import Lessons
+from .examples import QuestionExamples
 from .model import QuestionModel
 
 #: Questions scored at a time: bounds memory to this many rows of scores.
 QUESTIONS_AT_ONCE = 256
 
-#: Thresholds tried, as shares of a question's largest score.
+#: Thresholds to choose from, as shares of a question's largest score.
 THRESHOLDS = tuple(float(f"{share:.2g}") for share in np.geomspace(0.001, 1.0, 25))
 
-#: Readings of a tie: in the mean over all orders, with the right answers first, with them last.
-READINGS = ("realistic", "optimistic", "pessimistic")
+#: How ties are ordered: the mean over all orders, the right answers first, the right answers last.
+TIE_ORDERS = ("realistic", "optimistic", "pessimistic")
 
 
 @dataclass(frozen=True, eq=False)
-class Verdicts:
-    """What was right, one row a question; ties under each of `READINGS`."""
+class QuestionResults:
+    """The measures of each question, one row each, under every order of `TIE_ORDERS`."""
 
-    accuracy: Floats  # (question, reading): all right answers are reached, and no wrong one stands above
-    hits_at_1: Floats  # (question, reading): a right answer comes first
+    accuracy: Floats  # (question, tie order): all right answers score above 0 and above all wrong ones
+    hits_at_1: Floats  # (question, tie order): the best answer is right
     f1: Floats  # (question, threshold)
 
     @classmethod
-    def of(cls, rows: "list[Verdict]") -> "Verdicts":
-        """Return the verdicts of single questions together."""
-        readings, thresholds = len(READINGS), len(THRESHOLDS)
+    def of(cls, rows: "list[QuestionResult]") -> "QuestionResults":
+        """Return the results of single questions as rows."""
+        orders, thresholds = len(TIE_ORDERS), len(THRESHOLDS)
         return cls(
-            np.array([row.accuracy for row in rows]).reshape(-1, readings),
-            np.array([row.hits_at_1 for row in rows]).reshape(-1, readings),
+            np.array([row.accuracy for row in rows]).reshape(-1, orders),
+            np.array([row.hits_at_1 for row in rows]).reshape(-1, orders),
             np.array([row.f1 for row in rows]).reshape(-1, thresholds),
         )
 
     def __len__(self) -> int:
         return len(self.accuracy)
 
-    def __getitem__(self, rows: NDArray[np.bool_]) -> "Verdicts":
-        return Verdicts(self.accuracy[rows], self.hits_at_1[rows], self.f1[rows])
+    def __getitem__(self, rows: NDArray[np.bool_]) -> "QuestionResults":
+        return QuestionResults(self.accuracy[rows], self.hits_at_1[rows], self.f1[rows])
 
     def best_threshold(self) -> float:
-        """Return the threshold with the best mean F1, the largest such; 1 for no question."""
+        """Return the largest threshold with the best mean F1; 1 without questions."""
         means = self.f1.mean(axis=0) if len(self) else np.ones(len(THRESHOLDS))
         return THRESHOLDS[int(np.flatnonzero(means == means.max())[-1])]
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What was right about one question."""
+class QuestionResult:
+    """The measures of one question; by default those of a question without answers."""
 
     accuracy: tuple[float, float, float] = (0.0, 0.0, 0.0)
     hits_at_1: tuple[float, float, float] = (0.0, 0.0, 0.0)
     f1: tuple[float, ...] = (0.0,) * len(THRESHOLDS)
 
     @classmethod
-    def of(cls, values: NDArray[np.floating], right: NDArray[np.bool_], num_right: int) -> "Verdict":
-        """Return the verdict on scores above 0, which of them are right, and how many ought to be there.
+    def of(cls, values: NDArray[np.floating], right: NDArray[np.bool_], num_right: int) -> "QuestionResult":
+        """Return the measures of scores above 0, of which `right` flags the right answers.
 
-        A right answer that is not reached scores 0 and never counts as found: who says nothing gains nothing.
+        `num_right` counts all right answers: those that score 0 are missing from `values` and count as wrong.
         """
         if not right.any():
             return cls()
@@ -92,7 +92,7 @@ def _first(tied: NDArray[np.bool_]) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class QuestionMeasures:
-    """Means over questions; ties count in the mean over all orders, the other readings beside it."""
+    """Means over questions: ties in the mean over all orders, and the bounds of the two other orders."""
 
     accuracy: float
     hits_at_1: float
@@ -102,15 +102,14 @@ class QuestionMeasures:
     pessimistic: tuple[float, float]
 
     @classmethod
-    def of(cls, verdicts: Verdicts, threshold: float) -> "QuestionMeasures":
-        """Return the means; all 0 for no question."""
-        if not len(verdicts):
+    def of(cls, results: QuestionResults, threshold: float) -> "QuestionMeasures":
+        """Return the means, F1 at a threshold; all 0 without questions."""
+        if not len(results):
             return cls(0.0, 0.0, 0.0, 0, (0.0, 0.0), (0.0, 0.0))
-        accuracy, hits = (each.mean(axis=0).tolist() for each in (verdicts.accuracy, verdicts.hits_at_1))
-        f1 = float(verdicts.f1[:, THRESHOLDS.index(threshold)].mean())
-        readings = zip(accuracy, hits, strict=True)
-        (first, second), optimistic, pessimistic = readings
-        return cls(first, second, f1, len(verdicts), optimistic, pessimistic)
+        accuracy, hits = (each.mean(axis=0).tolist() for each in (results.accuracy, results.hits_at_1))
+        f1 = float(results.f1[:, THRESHOLDS.index(threshold)].mean())
+        (first, second), optimistic, pessimistic = zip(accuracy, hits, strict=True)
+        return cls(first, second, f1, len(results), optimistic, pessimistic)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the measures under their usual names."""
@@ -125,18 +124,20 @@ class QuestionMeasures:
         }
 
 
-def judge(model: QuestionModel, engine: Engine, lessons: Lessons, num_unread: int = 0) -> Verdicts:
-    """Return how right the model's answers are; questions that could not be read come last, all wrong."""
+def evaluate_questions(
+    model: QuestionModel, engine: Engine, examples: QuestionExamples, num_failed: int = 0
+) -> QuestionResults:
+    """Return the results of the model's answers; `num_failed` questions without an entity count as wrong."""
     with one_torch_thread():
-        return Verdicts.of([*_verdicts(model, engine, lessons), *[Verdict()] * num_unread])
+        return QuestionResults.of([*_results(model, engine, examples), *[QuestionResult()] * num_failed])
 
 
-def _verdicts(model: QuestionModel, engine: Engine, lessons: Lessons) -> Iterator[Verdict]:
-    for start in range(0, len(lessons), QUESTIONS_AT_ONCE):
-        part = lessons[np.arange(start, min(start + QUESTIONS_AT_ONCE, len(lessons)))]
+def _results(model: QuestionModel, engine: Engine, examples: QuestionExamples) -> Iterator[QuestionResult]:
+    for start in range(0, len(examples), QUESTIONS_AT_ONCE):
+        part = examples[np.arange(start, min(start + QUESTIONS_AT_ONCE, len(examples)))]
         scores = model.scores(engine, part.sources, part.phrases)
         for row in range(len(part)):
             entities, values = scores.row(row)
             positive = values > 0
             right = np.isin(entities[positive], part.answers_of(row))
-            yield Verdict.of(values[positive], right, int(part.num_right[row]))
+            yield QuestionResult.of(values[positive], right, int(part.num_right[row]))

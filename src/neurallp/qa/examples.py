@@ -1,4 +1,4 @@
-"""Questions: as they are written, and as they are understood."""
+"""Questions as text, their interpretation as a source and a phrase, and training examples of them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,90 +9,88 @@ import numpy as np
 from ..errors import QuestionError
 from ..graph.arrays import Ids
 from ..graph.knowledge_base import KnowledgeBase
-from .entity_linking import MARK, EntityLinker, Mention, unmark
+from .entity_linking import EntityLinker, Mention, unmark
 from .model import Phrase
 from .tokens import WordVocabulary, split_words, tokenise
 
 
 @dataclass(frozen=True)
 class WordQuestion:
-    """A question as it is written, perhaps with its [entity] marked; its right answers; its type."""
+    """A question as text, in which the [entity] may be marked, with its right answers and its type."""
 
     text: str
     answers: tuple[str, ...] = ()
     kind: str | None = None
 
     @property
-    def is_marked(self) -> bool:
-        """Whether the text says which entity it is about."""
-        return MARK.search(self.text) is not None
-
-    @property
     def unmarked(self) -> "WordQuestion":
-        """The same question as a person would type it."""
+        """The same question without the brackets around its entity."""
         return WordQuestion(unmark(self.text), self.answers, self.kind)
 
 
 @dataclass(frozen=True)
-class Reading:
-    """A question understood: the entity it starts from and what it says beside it."""
+class Interpretation:
+    """One meaning of a question: the entity it is about, and the phrase around the entity's name."""
 
     mention: Mention
     phrase: Phrase
 
     @property
     def source(self) -> int:
-        """The entity's number."""
+        """The id of the entity, from which paths start."""
         return self.mention.entity
 
 
-def read_phrase(text: str, mention: Mention) -> Phrase:
-    """Return the words of a text without those that name its entity."""
+def phrase_around(text: str, mention: Mention) -> Phrase:
+    """Return the words of a text without those of a mention."""
     before, after = text[: mention.start], text[mention.stop :]
     words = [[token.word for token in tokenise(part)] for part in (before, after)]
     return Phrase((*words[0], *words[1]), len(words[0]))
 
 
-class Reader:
-    """Reads questions about one knowledge base."""
+class Interpreter:
+    """Finds the entities of one knowledge base that questions are about.
+
+    Names are ranked by the `vocabulary`'s surprisal of their words, or by their length without one.
+    """
 
     def __init__(self, kb: KnowledgeBase, vocabulary: WordVocabulary | None = None) -> None:
         self.kb = kb
         self.vocabulary = vocabulary
 
     @cached_property
-    def spotter(self) -> EntityLinker:
-        """What finds the entities."""
+    def linker(self) -> EntityLinker:
+        """The entity linker over all names of the knowledge base."""
         return EntityLinker(self.kb.entities)
 
-    def readings(self, text: str) -> list[Reading]:
-        """Return the ways a question can be understood, the likeliest first; raise when there is none."""
+    def interpret(self, text: str) -> list[Interpretation]:
+        """Return the interpretations of a question, likeliest first; raise QuestionError without any."""
         split_words(text)
         surprisal = len if self.vocabulary is None else self.vocabulary.surprisal
-        mentions = self.spotter.require(text, surprisal)
-        return [Reading(mention, read_phrase(text, mention)) for mention in mentions]
+        mentions = self.linker.require(text, surprisal)
+        return [Interpretation(mention, phrase_around(text, mention)) for mention in mentions]
 
 
 @dataclass(frozen=True, eq=False)
-class Lessons:
-    """Questions with their source, words and right answers, one row each; answers are a ragged array."""
+class QuestionExamples:
+    """Interpreted questions with their right answers, one row each; answers are in CSR form."""
 
     sources: Ids
     phrases: tuple[Phrase, ...]
     offsets: Ids  # (question + 1,)
-    answers: Ids  # the right answers that the knowledge base knows
-    num_right: Ids  # (question,) all right answers, known or not
+    answers: Ids  # the right answers that are entities of the knowledge base
+    num_right: Ids  # (question,) how many right answers there are, in the knowledge base or not
     kinds: tuple[str | None, ...]
 
     @classmethod
     def of(
-        cls, readings: Sequence[Reading], questions: Sequence[WordQuestion], kb: KnowledgeBase
-    ) -> "Lessons":
-        """Return the lessons of questions as they were understood."""
+        cls, interpretations: Sequence[Interpretation], questions: Sequence[WordQuestion], kb: KnowledgeBase
+    ) -> "QuestionExamples":
+        """Return the examples of questions under the given interpretations, one for each."""
         answers = [_known_answers(question, kb) for question in questions]
         return cls(
-            np.array([reading.source for reading in readings], dtype=np.int64),
-            tuple(reading.phrase for reading in readings),
+            np.array([each.source for each in interpretations], dtype=np.int64),
+            tuple(each.phrase for each in interpretations),
             np.concatenate([[0], np.cumsum([len(ids) for ids in answers])]).astype(np.int64),
             np.array([answer for ids in answers for answer in ids], dtype=np.int64),
             np.array([len(set(question.answers)) for question in questions], dtype=np.int64),
@@ -102,10 +100,10 @@ class Lessons:
     def __len__(self) -> int:
         return len(self.sources)
 
-    def __getitem__(self, rows: Ids) -> "Lessons":
+    def __getitem__(self, rows: Ids) -> "QuestionExamples":
         counts = np.diff(self.offsets)[rows]
         kept = np.concatenate([np.zeros(0, dtype=np.int64), *(self.answers_of(row) for row in rows)])
-        return Lessons(
+        return QuestionExamples(
             self.sources[rows],
             tuple(self.phrases[row] for row in rows),
             np.concatenate([[0], np.cumsum(counts)]),
@@ -120,12 +118,12 @@ class Lessons:
 
     @property
     def rows(self) -> Ids:
-        """The question that each of `answers` belongs to."""
+        """The row of the question that each of `answers` belongs to."""
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     @property
     def answerable(self) -> Ids:
-        """The questions of which the knowledge base knows a right answer."""
+        """The rows of the questions with a right answer in the knowledge base."""
         return np.flatnonzero(np.diff(self.offsets))
 
 
@@ -133,13 +131,15 @@ def _known_answers(question: WordQuestion, kb: KnowledgeBase) -> list[int]:
     return [found for name in dict.fromkeys(question.answers) if (found := kb.entities.find(name)) >= 0]
 
 
-def make_lessons(questions: Iterable[WordQuestion], reader: Reader) -> tuple[Lessons, list[WordQuestion]]:
-    """Return the questions that can be read, and those that cannot: no entity is found in them."""
-    readings, read, unread = [], [], []
+def make_examples(
+    questions: Iterable[WordQuestion], interpreter: Interpreter
+) -> tuple[QuestionExamples, list[WordQuestion]]:
+    """Return the examples of questions, each under its likeliest interpretation, and those without any."""
+    interpretations, interpreted, failed = [], [], []
     for question in questions:
         try:
-            readings.append(reader.readings(question.text)[0])
-            read.append(question)
+            interpretations.append(interpreter.interpret(question.text)[0])
+            interpreted.append(question)
         except QuestionError:
-            unread.append(question)
-    return Lessons.of(readings, read, reader.kb), unread
+            failed.append(question)
+    return QuestionExamples.of(interpretations, interpreted, interpreter.kb), failed

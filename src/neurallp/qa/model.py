@@ -1,4 +1,4 @@
-"""QuestionModel: a question's words become attention, which an engine walks from its entity."""
+"""QuestionModel: encodes a question's words as attention; an engine applies it from the question's entity."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from .tokens import WordVocabulary
 
 @dataclass(frozen=True)
 class Phrase:
-    """What a question says beside its entity: the words, and before which of them the entity stood."""
+    """The words of a question without its entity, and the entity's position among them."""
 
     words: tuple[str, ...]
-    place: int
+    position: int
 
 
 class QuestionModel(nn.Module):
-    """Scores the answers to (source, words) by soft chain rules over `relations`."""
+    """Scores the answers to (source, phrase) questions by soft chain rules over `relations`."""
 
     def __init__(self, relations: Relations, vocabulary: WordVocabulary, config: QuestionConfig) -> None:
         super().__init__()
@@ -39,14 +39,14 @@ class QuestionModel(nn.Module):
             config.embedding_size, config.hidden_size, relations.num_operators, config.num_steps
         )
 
-    def read(self, phrases: Sequence[Phrase]) -> Tensor:
-        """Return the numbers of the words that the encoder takes, (question, place)."""
-        return pad([self.encoder.read(phrase.words, phrase.place) for phrase in phrases])
+    def token_ids(self, phrases: Sequence[Phrase]) -> Tensor:
+        """Return the padded ids of the words that the encoder uses, (question, position)."""
+        return pad([self.encoder.token_ids(phrase.words, phrase.position) for phrase in phrases])
 
     def encode(self, phrases: Sequence[Phrase]) -> Tensor:
         """Return the query vectors, (question, embedding)."""
         device = self.controller.end.device
-        vectors: Tensor = self.encoder(self.read(phrases).to(device))
+        vectors: Tensor = self.encoder(self.token_ids(phrases).to(device))
         return vectors
 
     def attend(self, phrases: Sequence[Phrase]) -> Attention:
@@ -63,7 +63,7 @@ class QuestionModel(nn.Module):
 
     @torch.no_grad()
     def scores(self, engine: Engine, sources: Ids, phrases: Sequence[Phrase]) -> Scores:
-        """Return the scores of all entities; a source that a walk may not return to scores 0."""
+        """Return the scores of all entities; the source scores 0 unless a path may return to it."""
         attention, walks = self._walks(sources, phrases)
         scores = engine.scores(attention, walks, normalize=self.config.normalize)
         if self.config.may_return:
@@ -71,7 +71,7 @@ class QuestionModel(nn.Module):
         return scores.replaced(np.arange(len(sources)), sources, 0.0)
 
     def _walks(self, sources: Ids, phrases: Sequence[Phrase]) -> tuple[Attention, QueryBatch]:
-        # Distinct phrases are few where questions come from templates: the controller reads each once.
+        # Questions from templates share phrases: the encoder and the controller run once for each.
         distinct = list(dict.fromkeys(phrases))
         row = {phrase: i for i, phrase in enumerate(distinct)}
         rows = np.array([row[phrase] for phrase in phrases], dtype=np.int64)

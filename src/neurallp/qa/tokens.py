@@ -1,4 +1,4 @@
-"""Words: how a text falls into them, how often each was asked with, and their numbers."""
+"""Words of a question: tokenisation, and a vocabulary with ids and frequencies."""
 
 import re
 import unicodedata
@@ -12,13 +12,13 @@ from ..errors import QuestionError
 PADDING, UNKNOWN, ENTITY = 0, 1, 2
 NUM_SPECIAL = 3
 
-#: No question that anybody asks is longer; a whole book would only waste time.
+#: Longer texts are refused: they are not questions.
 MAX_WORDS = 200
 
 
 @dataclass(frozen=True)
 class Token:
-    """One word as it is compared, and where it stands in the text."""
+    """One word without case and accents, and its span in the text."""
 
     word: str
     start: int
@@ -41,7 +41,7 @@ def fold(word: str) -> str:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text as they are compared; refuse what is no question."""
+    """Return the words of a text without case and accents; raise QuestionError for none or too many."""
     tokens = tokenise(text)
     if not tokens:
         raise QuestionError("The question is empty. Ask something, as in: who directed Blade Runner?")
@@ -53,15 +53,15 @@ def split_words(text: str) -> list[str]:
 
 
 class WordVocabulary:
-    """The words that questions were asked with, the most frequent first, and how often each was.
+    """The words of the training questions, most frequent first, with their frequencies.
 
-    Numbers 0 to 2 stand for padding, an unknown word and the entity asked about.
+    Ids 0 to 2 are padding, the unknown word and the entity of the question.
     """
 
     def __init__(self, counts: dict[str, int]) -> None:
         self.counts = dict(counts)
         self._ids = {word: NUM_SPECIAL + i for i, word in enumerate(self.counts)}
-        self._num_asked = sum(self.counts.values())
+        self._total = sum(self.counts.values())
 
     @classmethod
     def of(cls, questions: Iterable[Sequence[str]]) -> "WordVocabulary":
@@ -76,9 +76,9 @@ class WordVocabulary:
         return word in self._ids
 
     def id(self, word: str) -> int:
-        """Return the number of a word, or that of the unknown word."""
+        """Return the id of a word, or that of the unknown word."""
         return self._ids.get(word, UNKNOWN)
 
     def surprisal(self, word: str) -> float:
-        """Return how little a word is to be expected in a question, -log of its share: names surprise."""
-        return log((self._num_asked + 1) / (self.counts.get(word, 0) + 1))
+        """Return -log of a word's relative frequency in questions; it is high for words of names."""
+        return log((self._total + 1) / (self.counts.get(word, 0) + 1))

@@ -2,38 +2,51 @@
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 
 import numpy as np
 
 from ..graph.arrays import Body, Flags, Floats
 
+#: Bodies, each the operators walked so far, with their confidences.
+Confidences = dict[Body, float]
 
-def extract_all(operator: Floats, memory: Floats) -> dict[Body, float]:
+#: Takes what a step reads and its operator attention, and returns the bodies that the step writes.
+Extension = Callable[[Confidences, Floats], Confidences]
+
+
+def extend_by_all(read: Confidences, attention: Floats) -> Confidences:
+    """Return every body with every operator appended, the confidence times the operator's attention."""
+    return {(*body, k): c * attention[k] for body, c in read.items() for k in range(len(attention))}
+
+
+def extract_all(operator: Floats, memory: Floats, extension: Extension = extend_by_all) -> Confidences:
     """Return every rule of one query with its confidence: algorithm 1, equal bodies merged.
 
-    `operator` is (rank, step, operator), `memory` (rank, step + 1, slot).
+    `operator` is (controller, step, operator), `memory` (controller, step + 1, slot). This is eq. 7 in
+    symbols: a memory holds bodies with their confidences in place of scores of entities. `extension`
+    is the one step that may differ, for example to keep only the most confident bodies.
     """
     rules: defaultdict[Body, float] = defaultdict(float)
     for a, b in zip(operator, memory, strict=True):
-        for body, confidence in _extract_controller(a, b).items():
+        for body, confidence in _extract_controller(a, b, extension).items():
             rules[body] += confidence
     return dict(rules)
 
 
-def _extract_controller(operator: Floats, memory: Floats) -> dict[Body, float]:
-    partial: list[dict[Body, float]] = [{(): 1.0}]  # R_0
+def _extract_controller(operator: Floats, memory: Floats, extension: Extension) -> Confidences:
+    memories: list[Confidences] = [{(): 1.0}]  # R_0
     for a, b in zip(operator, memory, strict=False):
-        read = _read(partial, b)
-        partial.append({(*body, k): c * a[k] for body, c in read.items() for k in range(len(a))})
-    return _read(partial, memory[-1])
+        memories.append(extension(_read(memories, b), a))
+    return _read(memories, memory[-1])
 
 
-def _read(partial: list[dict[Body, float]], weights: Floats) -> dict[Body, float]:
+def _read(memories: list[Confidences], weights: Floats) -> Confidences:
+    """Return the sum of the memories, each times its attention."""
     read: defaultdict[Body, float] = defaultdict(float)
-    for rules, weight in zip(partial, weights, strict=False):
-        for body, confidence in rules.items():
+    for bodies, weight in zip(memories, weights, strict=False):
+        for body, confidence in bodies.items():
             read[body] += confidence * weight
     return read
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..graph.arrays import Flags, Ids, concatenate_ranges
+from ..graph.arrays import Flags, Floats, Ids, concatenate_ranges
 from .features_kernels import (
     Entries,
     FeatureValues,
@@ -17,6 +17,7 @@ from .features_kernels import (
     entries_for,
     scratch_for,
 )
+from .fitting_kernels import add_scores
 from .graph_index import GraphIndex
 
 #: Entries that a buffer has room for at first, 12 bytes each; a question that needs more enlarges it.
@@ -68,6 +69,11 @@ class Features:
     def starts(self) -> Ids:
         """Where each question's segments begin."""
         return np.concatenate([[0], self.ends[:-1]]).astype(np.int64)
+
+    def add_scores(self, question: int, weights: Floats, row: Floats) -> None:
+        """Add weights, (rule, 3), times one question's features to the scores of entities, (entity,)."""
+        segments = self.starts[question], self.ends[question]
+        add_scores(self.entries, *segments, weights[:, :, None], row[None])
 
     def rows(self, question: int) -> tuple[Unsigned, Small, FeatureValues, FeatureValues]:
         """Return one question's entries: entities, rules, forward and backward features."""

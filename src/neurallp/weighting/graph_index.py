@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..graph.arrays import Ids
+from ..graph.arrays import Body, Floats, Ids, concatenate_ranges
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
 from .features_kernels import CsrSegments, QuestionBatch
@@ -77,7 +77,7 @@ class MaskedGraph:
     """The graph of one question: all edges but those that its masking removes."""
 
     def __init__(self, index: GraphIndex, batch: QuestionBatch, question: int) -> None:
-        self.operators = index.operators
+        self.operators, self._entities = index.operators, index.kb.entities
         self.query = batch.query
         self.source, self.answer = int(batch.sources[question]), int(batch.answers[question])
         self._masked: set[int] = set()
@@ -89,6 +89,38 @@ class MaskedGraph:
         edges = self.operators.edges_out_of(np.array([self.source]))
         return set(self.operators.operators[edges][self.operators.targets[edges] == self.answer].tolist())
 
+    @property
+    def num_entities(self) -> int:
+        return self.operators.num_entities
+
+    def tally(self, entities: Ids, operator: int) -> tuple[Ids, Ids]:
+        """Return the targets but the source of an operator, and from how many of `entities` each is reached.
+
+        None of the entities may be the source.
+        """
+        reached = self.operators.targets[concatenate_ranges(*self.operators.spans(entities, operator))]
+        return np.unique(reached[reached != self.source], return_counts=True)
+
+    def find(self, name: str) -> int:
+        """Return the id of an entity, or -1."""
+        return self._entities.find(name)
+
+    @cached_property
+    def walks(self) -> "Walks":
+        """The random walks of the question."""
+        return Walks(self)
+
+    def edges(self, operator: int) -> tuple[Ids, Ids]:
+        """Return the sources and targets of all edges of one operator."""
+        own = self.operators.edges_by_operator(operator)
+        sources, targets = self.operators.sources[own], self.operators.targets[own]
+        masked = np.zeros(len(own), dtype=bool)
+        if operator in self._masked:
+            masked |= (sources == self.source) & (targets == self.answer)
+        if self.operators.inverse(operator) in self._masked:
+            masked |= (sources == self.answer) & (targets == self.source)
+        return sources[~masked], targets[~masked]
+
     def targets(self, entity: int, operator: int) -> Ids:
         """Return the entities that an operator leads to from an entity, ascending."""
         (start,), (stop,) = self.operators.spans(np.array([entity]), operator)
@@ -98,3 +130,32 @@ class MaskedGraph:
         if entity == self.answer and self.operators.inverse(operator) in self._masked:
             found = found[found != self.source]
         return found
+
+
+class Walks:
+    """Random walks along bodies from the source of one question, in numpy; prefixes are walked once."""
+
+    def __init__(self, graph: MaskedGraph) -> None:
+        self.graph, self.num_entities = graph, graph.num_entities
+        start = np.zeros(self.num_entities)
+        start[graph.source] = 1.0
+        self._walked: dict[Body, tuple[Floats, Floats]] = {(): (start, start)}
+        self._steps: dict[int, tuple[Ids, Ids, Floats, Floats]] = {}
+
+    def probabilities(self, body: Body) -> tuple[Floats, Floats]:
+        """Return for each entity the probability of a walk along `body` to it, and of one back from it."""
+        if body not in self._walked:
+            forward, backward = self.probabilities(body[:-1])
+            sources, targets, by_source, by_target = self._step(body[-1])
+            masses = forward[sources] * by_source, backward[sources] * by_target
+            reached = [np.bincount(targets, mass, self.num_entities).astype(np.float64) for mass in masses]
+            self._walked[body] = reached[0], reached[1]
+        return self._walked[body]
+
+    def _step(self, operator: int) -> tuple[Ids, Ids, Floats, Floats]:
+        """Return the edges of an operator, 1 / its source's edges, and 1 / its target's edges."""
+        if operator not in self._steps:
+            sources, targets = self.graph.edges(operator)
+            leaving, arriving = np.bincount(sources), np.bincount(targets)
+            self._steps[operator] = sources, targets, 1 / leaving[sources], 1 / arriving[targets]
+        return self._steps[operator]

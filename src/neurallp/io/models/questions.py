@@ -1,16 +1,19 @@
-"""A question model's folder: weights, configuration, relations, words, measures and history."""
+"""Folders of question models: weights, configuration, relations, words, measures and history."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from ...config import QuestionConfig, QuestionTrainingConfig
 from ...errors import ConfigError, ModelError
+from ...neural.loop import Epoch
 from ...qa.evaluation import THRESHOLDS
 from ...qa.model import QuestionModel
 from ...qa.tokens import WordVocabulary
-from ...qa.training import QuestionEpoch, QuestionTraining
+from ...qa.training import QuestionTraining
 from ..files import AnyPath
 from .checkpoints import dump_checkpoint, dump_tensors, read_tensors, resume_run
 from .folders import (
@@ -21,12 +24,14 @@ from .folders import (
     METRICS,
     RELATIONS,
     WEIGHTS,
+    checksums,
     damaged,
     history_lines,
     read_epochs,
     read_json,
     read_relations,
     require_folder,
+    require_together,
     require_version,
     to_json,
     write_together,
@@ -36,63 +41,59 @@ KIND = "questions"
 WORDS = "words.json"
 
 
-def write_question_model(
+def write_model(
     folder: AnyPath,
     model: QuestionModel,
     training: QuestionTrainingConfig,
     threshold: float,
-    history: Iterable[QuestionEpoch],
+    history: Iterable[Epoch],
     metrics: Mapping[str, Any],
 ) -> None:
     """Write the whole folder; when a file cannot be written, the folder stays as it was."""
-    contents: dict[str, str | bytes] = {
-        **_describe(model, training, threshold, history),
-        METRICS: to_json(metrics),
-        WEIGHTS: dump_tensors(model.state_dict()),
-    }
-    write_together(folder, contents)
+    described = _describe(model, training, threshold, history, model.state_dict())
+    write_together(folder, {**described, METRICS: to_json(metrics)})
 
 
-def write_question_checkpoint(folder: AnyPath, training: QuestionTraining) -> None:
-    """Write all that resuming needs as one file, and beside it the best model so far.
+def write_checkpoint(folder: AnyPath, training: QuestionTraining) -> None:
+    """Write the checkpoint that resuming needs, and the best model so far.
 
-    Measures go: they would tell of a model that is no longer there.
+    The measures in the folder are those of an earlier model, so they are removed.
     """
-    threshold = training.best_epoch.threshold
-    contents: dict[str, str | bytes] = {
-        CHECKPOINT: dump_checkpoint(training, _settings(training), _origin(training)),
-        **_describe(training.model, training.config, threshold, training.history),
-        WEIGHTS: dump_tensors(training.best_weights),
-    }
-    write_together(folder, contents)
+    threshold = training.best_epoch.metrics["threshold"]
+    contents = _describe(training.model, training.config, threshold, training.history, training.best_weights)
+    checkpoint = dump_checkpoint(training, _settings(training), _origin(training))
+    write_together(folder, {CHECKPOINT: checkpoint, **contents})
     (Path(folder) / METRICS).unlink(missing_ok=True)
 
 
-def resume_questions(folder: AnyPath, training: QuestionTraining) -> None:
-    """Take `training` up where the checkpoint in `folder` left off; it may only go on for longer."""
-    resume_run(folder, training, _settings(training), _origin(training), QuestionEpoch)
+def resume(folder: AnyPath, training: QuestionTraining) -> None:
+    """Restore `training` from the checkpoint in `folder`, which must have the same settings and words."""
+    resume_run(folder, training, _settings(training), _origin(training), Epoch)
 
 
 def _describe(
     model: QuestionModel,
     training: QuestionTrainingConfig,
     threshold: float,
-    history: Iterable[QuestionEpoch],
-) -> dict[str, str]:
-    """Return the files that say what the weights belong to."""
+    history: Iterable[Epoch],
+    weights: Mapping[str, Tensor],
+) -> dict[str, str | bytes]:
+    """Return the files that loading needs; the configuration holds the checksums of the others."""
+    contents: dict[str, str | bytes] = {
+        RELATIONS: to_json(list(model.relations)),
+        WORDS: to_json(model.vocabulary.counts),
+        HISTORY: history_lines(history),
+        WEIGHTS: dump_tensors(weights),
+    }
     config = {
         "format_version": FORMAT_VERSION,
         "kind": KIND,
         "model": asdict(model.config),
         "training": asdict(training),
         "threshold": threshold,
+        "checksums": checksums(contents),
     }
-    return {
-        CONFIG: to_json(config),
-        RELATIONS: to_json(list(model.relations)),
-        WORDS: to_json(model.vocabulary.counts),
-        HISTORY: history_lines(history),
-    }
+    return {CONFIG: to_json(config), **contents}
 
 
 def _settings(training: QuestionTraining) -> dict[str, Any]:
@@ -103,10 +104,10 @@ def _origin(training: QuestionTraining) -> dict[str, Any]:
     return {"relations": list(training.model.relations), "words": training.model.vocabulary.counts}
 
 
-def read_question_model(
+def read_model(
     folder: AnyPath,
-) -> tuple[QuestionModel, QuestionTrainingConfig, float, list[QuestionEpoch]]:
-    """Return the model of a folder, how it was trained, its threshold and its epochs."""
+) -> tuple[QuestionModel, QuestionTrainingConfig, float, list[Epoch]]:
+    """Return the model of a folder, its training configuration, its threshold and its epochs."""
     require_folder(folder, "neurallp qa learn KB QUESTIONS")
     path = Path(folder) / CONFIG
     config = read_json(path, dict)
@@ -119,7 +120,8 @@ def read_question_model(
         threshold = THRESHOLDS[THRESHOLDS.index(config["threshold"])]
     except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise damaged(path, error) from error
-    return _read_weights(folder, model_config), training, threshold, read_epochs(folder, QuestionEpoch)
+    require_together(path)
+    return _read_weights(folder, model_config), training, threshold, read_epochs(folder, Epoch)
 
 
 def _read_weights(folder: AnyPath, config: QuestionConfig) -> QuestionModel:
@@ -129,5 +131,5 @@ def _read_weights(folder: AnyPath, config: QuestionConfig) -> QuestionModel:
     try:
         model.load_state_dict(read_tensors(path))
     except RuntimeError as error:
-        raise ModelError(f"{path} does not fit the files beside it. Learn again.") from error
+        raise ModelError(f"{path} does not fit {CONFIG} beside it. Learn again.") from error
     return model

@@ -15,7 +15,7 @@ from ...graph.parallel import num_cores
 from ...graph.scores import Scores
 from ...rules.rule import Rule
 from ...weighting.features import Features, FeatureWalker, ask
-from ...weighting.fitting_kernels import add_scores
+from ...weighting.features_numpy import can_use_numpy, gather_in_numpy
 from ...weighting.graph_index import GraphIndex
 from ...weighting.kinds import CompiledRules, compile_rules, get_kind
 from ...weighting.weighted_rules import WeightedRules
@@ -23,6 +23,12 @@ from . import PathTerm
 
 #: Questions that a thread takes at a time.
 CHUNK = 64
+
+#: The first single questions are answered in numpy: so many take less time than loading the compiled loops,
+FEW_QUESTIONS = 10
+
+#: on graphs of up to so many edges.
+FEW_EDGES = 1_000_000
 
 
 class WeightedScorer:
@@ -33,9 +39,10 @@ class WeightedScorer:
     def __init__(
         self, weighted: WeightedRules, kb: KnowledgeBase, operators: Operators, engine: str = "auto"
     ) -> None:
-        """Bind rules to facts. No engine is used: features are computed directly."""
+        """Bind rules to facts. No engine is used: scores are sums over features."""
         self.weighted, self.index = weighted, GraphIndex(kb, operators)
         self._idle: list[FeatureWalker] = []
+        self._num_single = 0
         self._compiled: dict[int, tuple[CompiledRules, Floats]] = {}
 
     def rules(self, query: int) -> Iterator[Rule]:
@@ -67,9 +74,8 @@ class WeightedScorer:
     def _score(self, sources: Ids, query: int) -> Scores:
         rows = np.repeat(self._compile(query)[1][None], len(sources), axis=0)
         for start, found in self._gather(query, sources):
-            weights = self.weighted.queries[query].weights[:, :, None]
-            for row, first, end in zip(rows[start:], found.starts, found.ends, strict=False):
-                add_scores(found.entries, first, end, weights, row[None])
+            for number, row in enumerate(rows[start : start + len(found)]):
+                found.add_scores(number, self.weighted.queries[query].weights, row)
         if self.weighted.excludes_source(query):
             rows[np.arange(len(sources)), sources] = -np.inf
         return Scores.of_dense(rows)
@@ -79,11 +85,9 @@ class WeightedScorer:
         dense, excludes = self._compile(query)[1], self.weighted.excludes_source(query)
         row, found_by = dense.copy(), []
         for start, found in self._gather(query, sources):
-            weights = self.weighted.queries[query].weights[:, :, None]
-            for source, first, end in zip(sources[start:], found.starts, found.ends, strict=False):
-                add_scores(found.entries, first, end, weights, row[None])
-                own = slice(*found.entries.bounds[[first, end]])
-                predicted = np.unique(found.entries.entities[own]).astype(np.int64)
+            for number, source in enumerate(sources[start : start + len(found)]):
+                found.add_scores(number, self.weighted.queries[query].weights, row)
+                predicted = np.unique(found.rows(number)[0]).astype(np.int64)
                 scores = row[predicted]
                 row[predicted] = dense[predicted]
                 kept = (scores > dense[predicted]) & ~(excludes & (predicted == source))
@@ -91,7 +95,10 @@ class WeightedScorer:
         return Scores.listed(len(dense), found_by or [(sources[:0], dense[:0])] * len(sources))
 
     def _gather(self, query: int, sources: Ids) -> Iterator[tuple[int, Features]]:
-        """Yield the place of a first source and the features from there on, as many as there is room for."""
+        """Yield features of the sources, as many at a time as there is room for, and the first one's row."""
+        if self._use_numpy(query, len(sources)):
+            yield 0, gather_in_numpy(self.index, query, self.weighted.queries[query].rules, int(sources[0]))
+            return
         # Threads need no lock: popping and appending are atomic.
         walker, (compiled, _) = self._take_walker(), self._compile(query)
         start = 0 if compiled.plans else len(sources)
@@ -100,6 +107,14 @@ class WeightedScorer:
             yield start, found
             start += len(found)
         self._idle.append(walker)
+
+    def _use_numpy(self, query: int, num_questions: int) -> bool:
+        """Return whether the questions are one of the first few, and not worth loading compiled loops for."""
+        weighted = self.weighted.queries.get(query)
+        if num_questions != 1 or weighted is None or self._num_single >= FEW_QUESTIONS:
+            return False
+        self._num_single += 1
+        return self.index.operators.num_edges <= FEW_EDGES and can_use_numpy(weighted.rules)
 
     def _take_walker(self) -> FeatureWalker:
         """Return an idle walker, or a new one."""

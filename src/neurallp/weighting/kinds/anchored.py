@@ -1,6 +1,8 @@
 """Shared-neighbour rules about the source: r(X, Y) where b(X, D), b(A, D), r(A, Y) for other entities A."""
 
-from ...graph.arrays import Body, Ids
+from collections.abc import Iterator
+
+from ...graph.arrays import Body, Floats, Ids
 from ...graph.compilation import kernel, kernel_function
 from ..features import FeatureWalker
 from ..features_kernels import (
@@ -14,7 +16,7 @@ from ..features_kernels import (
     mask_facts,
     unmask_facts,
 )
-from ..graph_index import GraphIndex
+from ..graph_index import GraphIndex, MaskedGraph
 from .base import Candidate
 from .shared_neighbours import (
     SMOOTHING,
@@ -35,6 +37,15 @@ class Anchored(SharedNeighbours):
     def body(self, query: int, operator: int, inverse: int) -> Body:
         """Return the path of the rule from X to Y."""
         return operator, inverse, query
+
+    def confidences(self, graph: MaskedGraph, operator: int) -> Iterator[tuple[Ids, Floats]]:
+        """Yield for each neighbour D of the source the answers of the others with this D."""
+        neighbours = graph.targets(graph.source, operator)
+        for neighbour in neighbours[neighbours != graph.source].tolist():
+            others = graph.targets(neighbour, graph.operators.inverse(operator))
+            others = others[others != graph.source]
+            answers, counts = graph.tally(others, graph.query)
+            yield answers, counts / (len(others) + SMOOTHING)
 
     def gather(
         self, plan: Small, walker: FeatureWalker, batch: QuestionBatch, entries: Entries, ends: Ids

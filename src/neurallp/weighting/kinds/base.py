@@ -39,6 +39,12 @@ class RuleFeatures(NamedTuple):
     backward: Floats
 
 
+def log_scale(probabilities: Floats) -> Floats:
+    """Return log(1 + 100 p) / log(101) for each p, which keeps small probabilities apart."""
+    scaled: Floats = np.log1p(100 * probabilities) / np.log(101)
+    return scaled
+
+
 class CandidateSearch(Protocol):
     """What a kind finds candidates with: the graph, the settings, and the known facts of a query."""
 
@@ -67,7 +73,8 @@ class CandidateSearch(Protocol):
 class Kind(ABC):
     """One kind of rule. A subclass defines at least `name`, `find`, `rule`, `candidate` and its features.
 
-    Its features are either `features` (one rule and question, in Python) or `gather` (all at once).
+    Its features are `features` (one rule and question, in numpy), `gather` (many questions, in compiled loops),
+    or both: then the first few questions are answered without loading the compiled loops.
     """
 
     name: str
@@ -143,6 +150,11 @@ class Kind(ABC):
         """Return a rule's features for the question of a masked graph."""
         raise NotImplementedError(f"{type(self).__name__} defines neither features() nor gather().")
 
+    @property
+    def has_python_features(self) -> bool:
+        """Whether `features` is defined, so that a few questions need no compiled kernels."""
+        return type(self).features is not Kind.features
+
     def reachable(self, index: GraphIndex, query: int, candidate: Candidate) -> Ids:
         """Return the entities that a rule can predict, ascending; a GPU keeps a row for each."""
         return np.arange(index.num_entities)
@@ -203,6 +215,8 @@ class DenseKind(Kind):
 
     Its feature is a dense term of the score: entities that no other rule predicts need not be listed.
     """
+
+    has_python_features = True
 
     @abstractmethod
     def values(self, index: GraphIndex, query: int) -> Floats:

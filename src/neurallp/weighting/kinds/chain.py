@@ -10,9 +10,9 @@ from ...graph.vocabulary import Relations
 from ...rules.rule import Rule
 from ..features import FeatureWalker
 from ..features_kernels import Entries, QuestionBatch
-from ..graph_index import GraphIndex
+from ..graph_index import GraphIndex, MaskedGraph
 from ..mining import mine_bodies
-from .base import Candidate, CandidateSearch, Kind
+from .base import Candidate, CandidateSearch, Kind, RuleFeatures, log_scale
 from .chain_kernels import Trie, gather_chains
 
 if TYPE_CHECKING:
@@ -55,6 +55,12 @@ class Chain(Kind):
     ) -> int:
         """Write the features of questions."""
         return gather_chains(walker.edges, plan, walker.scratch, batch, entries, ends)
+
+    def features(self, graph: MaskedGraph, candidate: Candidate) -> RuleFeatures:
+        """Return the walk probabilities of one body."""
+        forward, backward = graph.walks.probabilities(candidate.operators)
+        entities = np.flatnonzero(forward)
+        return RuleFeatures(entities, log_scale(forward[entities]), log_scale(backward[entities]))
 
     def reachable(self, index: GraphIndex, query: int, candidate: Candidate) -> Ids:
         """Return the targets of the last operator."""

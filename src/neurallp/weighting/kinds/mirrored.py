@@ -1,6 +1,10 @@
 """Shared-neighbour rules about the answer: r(X, Y) where r(X, A), b(A, D) and b(Y, D) for other answers A."""
 
-from ...graph.arrays import Body, Ids
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...graph.arrays import Body, Floats, Ids
 from ...graph.compilation import kernel, kernel_function
 from ..features import FeatureWalker
 from ..features_kernels import (
@@ -14,7 +18,7 @@ from ..features_kernels import (
     mask_facts,
     unmask_facts,
 )
-from ..graph_index import GraphIndex
+from ..graph_index import GraphIndex, MaskedGraph
 from .base import Candidate
 from .shared_neighbours import (
     SMOOTHING,
@@ -35,6 +39,16 @@ class Mirrored(SharedNeighbours):
     def body(self, query: int, operator: int, inverse: int) -> Body:
         """Return the path of the rule from X to Y."""
         return query, operator, inverse
+
+    def confidences(self, graph: MaskedGraph, operator: int) -> Iterator[tuple[Ids, Floats]]:
+        """Yield for each neighbour D of the source's answers the others with this D; none supports itself."""
+        answers = graph.targets(graph.source, graph.query)
+        answers = answers[answers != graph.source]
+        for neighbour, count in zip(*(each.tolist() for each in graph.tally(answers, operator)), strict=True):
+            group = graph.targets(neighbour, graph.operators.inverse(operator))
+            group = group[group != graph.source]
+            counts = count - np.isin(group, answers)
+            yield group[counts > 0], counts[counts > 0] / (len(group) - 1 + SMOOTHING)
 
     def gather(
         self, plan: Small, walker: FeatureWalker, batch: QuestionBatch, entries: Entries, ends: Ids

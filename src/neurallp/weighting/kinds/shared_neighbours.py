@@ -4,7 +4,7 @@ They compare the source, or the answer, with other entities that have the same n
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from ..features_kernels import (
     find_segment,
     write_segment,
 )
-from ..graph_index import GraphIndex
-from .base import Candidate, CandidateSearch, Kind
+from ..graph_index import GraphIndex, MaskedGraph
+from .base import Candidate, CandidateSearch, Kind, RuleFeatures, log_scale
 
 #: Added to the number of entities counted, so that a share of very few is small.
 SMOOTHING = 5
@@ -52,6 +52,19 @@ class SharedNeighbours(Kind):
         scores = right**2 / np.maximum(predicted, 1)
         order = np.argsort(-scores, kind="stable")[:MAX_RULES]
         return [every[k] for k in order[scores[order] > 0]]
+
+    @abstractmethod
+    def confidences(self, graph: MaskedGraph, operator: int) -> Iterator[tuple[Ids, Floats]]:
+        """Yield for each neighbour D the entities that it supports, each once, and their confidences."""
+
+    def features(self, graph: MaskedGraph, candidate: Candidate) -> RuleFeatures:
+        """Return the largest confidence and the noisy-or of each entity over all neighbours D."""
+        largest, doubt = np.zeros(graph.num_entities), np.ones(graph.num_entities)
+        for entities, confidences in self.confidences(graph, candidate.operators[0]):
+            largest[entities] = np.maximum(largest[entities], confidences)
+            doubt[entities] *= 1 - confidences
+        found = np.flatnonzero(largest)
+        return RuleFeatures(found, log_scale(largest[found]), log_scale(1 - doubt[found]))
 
     def compile(self, index: GraphIndex, query: int, rules: Mapping[int, Candidate]) -> Small:
         """Return (rule, 2): operator and number."""

@@ -22,8 +22,8 @@ from ..features_kernels import (
     mask_facts,
     unmask_facts,
 )
-from ..graph_index import GraphIndex
-from .base import Candidate, CandidateSearch, Kind
+from ..graph_index import GraphIndex, MaskedGraph
+from .base import Candidate, CandidateSearch, Kind, RuleFeatures
 
 #: Unary rules found for a query, at most.
 MAX_RULES = 200
@@ -66,6 +66,13 @@ class Unary(Kind):
     ) -> int:
         """Write the features of questions."""
         return gather_unary(walker.edges, plan, walker.scratch, batch, entries, ends)
+
+    def features(self, graph: MaskedGraph, candidate: Candidate) -> RuleFeatures:
+        """Return the rule's answer, where the graph has it and the source has an edge of the operator."""
+        answer = graph.find(str(candidate.constant))
+        holds = answer >= 0 and len(graph.targets(graph.source, candidate.operators[0])) > 0
+        found = np.array([answer] if holds else [], dtype=np.int64)
+        return RuleFeatures(found, np.ones(len(found)), np.ones(len(found)))
 
     def reachable(self, index: GraphIndex, query: int, candidate: Candidate) -> Ids:
         """Return the rule's answer, where the graph has it."""
