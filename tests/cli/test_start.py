@@ -78,16 +78,27 @@ def slowness():
     return max(1.0, (process_time() - started) / 0.03)
 
 
-def test_given_rules_and_weighted_rules_are_loaded_without_torch(tmp_path):
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """A knowledge base, a model with weighted rules, and a file of rules."""
+    folder = tmp_path_factory.mktemp("models")
     triples = [(f"a{i}", relation, f"a{(i + 1) % 9}") for i in range(9) for relation in ("r", "s")]
-    write_triples(tmp_path / "data.tsv", triples)
-    program = neurallp.learn(neurallp.load(tmp_path / "data.tsv"), num_epochs=1, num_candidates=5)
-    program.save(tmp_path / "model")
-    script = f"""
-import sys
-import neurallp.io.models.folders, neurallp.io.models.weighted
-from neurallp.config import Plan
-neurallp.io.models.folders.read_config({str(tmp_path / "model")!r})
-assert "torch" not in sys.modules
-"""
-    subprocess.run([sys.executable, "-c", script], check=True)
+    write_triples(folder / "data.tsv", triples)
+    program = neurallp.learn(neurallp.load(folder / "data.tsv"), num_epochs=1, num_candidates=5)
+    program.save(folder / "model")
+    (folder / "rules.txt").write_text("4\t2\t0.9\tr(X,Y) <= s(X,A), r(A,Y)\n")
+    return folder
+
+
+@pytest.mark.parametrize("source", ["model", "rules.txt"])
+def test_ask_imports_no_torch_where_rules_answer(models, source):
+    asked = "--relation", "r", "--head", "a1", "--json"
+    code, output, modules, _ = start("ask", models / source, models / "data.tsv", *asked)
+    assert (code, json.loads(output) != []) == (0, True)
+    assert "torch" not in modules
+
+
+def test_rules_of_a_weighted_model_are_listed_without_torch(models):
+    code, output, modules, _ = start("rules", models / "model")
+    assert (code, "<=" in output) == (0, True)
+    assert "torch" not in modules

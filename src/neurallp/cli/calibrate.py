@@ -28,7 +28,7 @@ def calibrate(
     """Fit the probabilities of MODEL's answers on DATA.
 
     They are fitted on the validation part, and `ask` and `explain` print them from then on. The table has
-    their expected calibration error (ECE): on validation, each half with a fit on the other half, and on test.
+    their expected calibration error (ECE): on validation, each half with a fit on the other, and on test.
     """
     from ..io.models.calibration import write_calibration
     from ..pipeline.program import load_model
