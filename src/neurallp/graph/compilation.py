@@ -79,7 +79,7 @@ def fast_compile() -> Iterator[None]:
 
     config: Any = numba.config
     level, collecting = config.OPT, gc.isenabled()
-    config.OPT = 2
+    config.OPT = type(level)(2)  # not a plain int: numba may start its code generator here
     gc.disable()
     try:
         yield
