@@ -1,12 +1,24 @@
 import re
 
+import numpy as np
 import pytest
 
 from neurallp import learn, load_model
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.errors import ConfigError
 from neurallp.neural.training import Epoch
-from neurallp.plots import draw_attention, draw_curves, draw_rules, styles
+from neurallp.plots import (
+    _largest,
+    _short,
+    draw_attention,
+    draw_curves,
+    draw_reliability,
+    draw_rules,
+    figure_at,
+    styles,
+)
+from neurallp.reasoning.calibration import Reliability
+from neurallp.rules.rule import Rule
 
 pytest.importorskip("matplotlib")
 
@@ -21,7 +33,7 @@ def model(tmp_path_factory):
 
 
 def texts(path):
-    """Return what an SVG picture says: its letters are shapes, named in comments."""
+    """Return the texts of an SVG figure: letters are shapes, named in comments."""
     return re.findall(r"<!-- (.*?) -->", path.read_text(encoding="utf-8"))
 
 
@@ -37,7 +49,7 @@ def test_the_command_draws_in_both_formats(run, model, tmp_path, suffix, kind):
     assert picture.read_bytes().startswith(start)
 
 
-def test_equal_pictures_of_rules_are_equal_files(model, tmp_path):
+def test_equal_figures_are_equal_files(model, tmp_path):
     rules = load_model(model).rules("uncle", limit=3)
     for name in ("a.png", "b.png"):
         draw_rules(rules, tmp_path / name)
@@ -52,10 +64,10 @@ def test_rules_show_confidence_and_names(model, tmp_path):
     assert {name.removeprefix("~") for rule in rules for name in rule.body} <= set(said)
 
 
-def test_attention_shows_both_ranks_and_all_memories(model, tmp_path):
+def test_attention_shows_both_controllers_and_all_memories(model, tmp_path):
     draw_attention(load_model(model).model, "uncle", tmp_path / "attention.svg")
     said = texts(tmp_path / "attention.svg")
-    assert {"operators, rank 1", "memories read, rank 2", "Attention of uncle"} <= set(said)
+    assert {"operators, controller 1", "memories read, controller 2", "Attention of uncle"} <= set(said)
 
 
 def test_curves_are_named_where_there_are_several(tmp_path):
@@ -70,8 +82,50 @@ def test_lines_differ_without_colour():
     assert len(set(looks)) == 20
 
 
-def test_other_formats_and_empty_pictures_are_refused(refuse, model, tmp_path):
+def test_other_formats_and_empty_figures_are_refused(refuse, model, tmp_path):
     assert ".png, .svg" in refuse("plot", "curves", model, "--out", tmp_path / "picture.gif")
     assert "Did you mean 'uncle'" in refuse("plot", "rules", model, "uncl", "--out", tmp_path / "p.png")
     with pytest.raises(ConfigError, match="no rules"):
         draw_rules([], tmp_path / "rules.png")
+
+
+def test_operators_with_little_attention_are_summed_in_one_row():
+    weights = np.full((2, 40), 0.01)
+    weights[0, 3], weights[1, 7] = 0.6, 0.5
+    labels, rows = _largest(weights, [f"r{k}" for k in range(40)])
+    assert labels == ["r3", "r7", "38 others"]
+    assert rows.shape == (3, 2)
+    assert rows.sum(axis=0) == pytest.approx(weights.sum(axis=1))
+
+
+def test_every_operator_has_a_row_where_there_are_few():
+    labels, rows = _largest(np.array([[0.5, 0.5]]), ["r", "s"])
+    assert labels == ["r", "s"]
+    assert rows.tolist() == [[0.5], [0.5]]
+
+
+def test_long_names_keep_their_end():
+    assert _short("relation", 8) == "relation"
+    assert _short("/film/film/directed_by", 12) == "…directed_by"
+
+
+def test_rules_without_body_and_of_any_length_are_drawn(tmp_path):
+    rules = [Rule("same", (), 1.0), Rule("same", ("r", "~s", "t"), 0.5, 0.5)]
+    draw_rules(rules, tmp_path / "rules.svg")
+    assert {"X = Y", "r", "s", "t", "0.50", "same(X, Y)"} <= set(texts(tmp_path / "rules.svg"))
+
+
+def test_reliability_names_each_curve_with_its_error(tmp_path):
+    found = {
+        "raw": Reliability.of(np.array([0.1, 0.9]), np.array([False, True])),
+        "calibrated": Reliability.of(np.array([0.5, 0.5]), np.array([False, True])),
+    }
+    draw_reliability(found, tmp_path / "reliability.svg")
+    said = set(texts(tmp_path / "reliability.svg"))
+    assert {"raw (error 0.100)", "calibrated (error 0.000)", "predicted probability"} <= said
+
+
+def test_a_figure_that_fails_leaves_no_file(tmp_path):
+    with pytest.raises(RuntimeError), figure_at(tmp_path / "figure.png", 1, 1):
+        raise RuntimeError
+    assert not list(tmp_path.iterdir())

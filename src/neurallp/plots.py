@@ -1,7 +1,7 @@
-"""Pictures of learning: training curves, attention, rules, reliability. PNG or SVG, by the name of the file.
+"""Figures of training curves, attention, rules and reliability. PNG or SVG, by the suffix of the file.
 
-Colours are Okabe and Ito's and the map is cividis: both are told apart by the colour-blind, and lines
-differ by marker and dash besides, as cells do by their numbers, so that a print in grey says the same.
+Colours (Okabe and Ito, cividis) are distinguishable for colour-blind readers. Lines also differ in marker and
+dash, and cells show their numbers, so figures are readable in greyscale.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import ConfigError, require_choice
-from .graph.vocabulary import INVERSE_MARK
+from .graph.vocabulary import is_inverse, relation_of
 from .io.files import replacing
 from .neural.model import NeuralLP
 from .neural.training import Epoch
@@ -25,36 +25,36 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Okabe and Ito's colours, darkest first; yellow is left out, which print loses.
+#: Okabe and Ito's colours, darkest first, without yellow, which is invisible in print.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 MARKERS = "os^Dv<P"
 DASHES = ("-", "--", "-.", ":")
 FORMATS = (".png", ".svg")
 
-MOST_OPERATORS = 12  # rows of a heat map; what is left is summed up in one more
-SMALLEST = 0.05  # attention that an operator must get at some step to have a row of its own
-WRITTEN = 0.01  # attention that is written out
+MAX_OPERATORS = 12  # rows of a heat map; one more row has the sum of all others
+MIN_ATTENTION = 0.05  # at some step, for an operator to have its own row
+MIN_LABEL = 0.01  # attention that is shown as a number
 
 
 @contextmanager
 def figure_at(path: Path, width: float, height: float) -> Iterator["Figure"]:
-    """Give a figure that is written to `path` when the block ends; the suffix tells the format."""
-    require_choice("The suffix of a picture", path.suffix.lower(), FORMATS)
+    """Yield a figure that is written to `path` when the block ends."""
+    require_choice("The suffix of a figure", path.suffix.lower(), FORMATS)
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ConfigError("Pictures need more: pip install 'neurallp[plots]'.") from error
+        raise ConfigError("Figures need matplotlib: pip install 'neurallp[plots]'.") from error
     figure = Figure(figsize=(width, height), layout="constrained")
     yield figure
     path.parent.mkdir(parents=True, exist_ok=True)
-    # No date, so that equal pictures are equal files.
+    # Without a date, equal figures are equal files.
     metadata = {"Date": None} if path.suffix.lower() == ".svg" else {}
     with replacing(path) as file:
         figure.savefig(file, format=path.suffix.lower()[1:], dpi=200, metadata=metadata)
 
 
 def styles() -> Iterator[dict[str, Any]]:
-    """Yield looks for lines, each different from the others in colour, marker and dash."""
+    """Yield styles for lines that differ in colour, marker and dash."""
     for colour, marker, dash in zip(cycle(COLOURS), cycle(MARKERS), cycle(DASHES), strict=False):
         yield {"color": colour, "marker": marker, "linestyle": dash, "markersize": 4, "linewidth": 1.3}
 
@@ -63,23 +63,23 @@ def styles() -> Iterator[dict[str, Any]]:
 
 
 def draw_curves(histories: Mapping[str, Sequence[Epoch]], path: Path) -> None:
-    """Draw the loss and the validation MRR of runs by epoch; a ring marks the epoch that was kept."""
+    """Draw the loss and the validation MRR of runs by epoch; a ring marks the best epoch."""
     with figure_at(path, 8, 3.2) as figure:
         loss, valid = figure.subplots(1, 2)
         for (name, history), style in zip(histories.items(), styles(), strict=False):
             numbers = [epoch.number for epoch in history]
             loss.plot(numbers, [epoch.loss for epoch in history], label=name, **style)
-            if judged := [epoch for epoch in history if epoch.valid_mrr is not None]:
-                _curve_of_validation(valid, judged, style)
+            if evaluated := [epoch for epoch in history if epoch.valid_mrr is not None]:
+                _draw_validation(valid, evaluated, style)
         loss.set(xlabel="epoch", ylabel="loss")
         valid.set(xlabel="epoch", ylabel="validation MRR (realistic)")
         for axes in (loss, valid):
-            _tidy(axes)
+            _style_axes(axes)
         if len(histories) > 1:
             loss.legend(fontsize=7, frameon=False)
 
 
-def _curve_of_validation(axes: "Axes", history: Sequence[Epoch], style: dict[str, Any]) -> None:
+def _draw_validation(axes: "Axes", history: Sequence[Epoch], style: dict[str, Any]) -> None:
     points = [(epoch.number, epoch.valid_mrr or 0.0) for epoch in history]
     axes.plot(*zip(*points, strict=True), **style)
     kept = [point for point, epoch in zip(points, history, strict=True) if epoch.is_best][-1:]
@@ -87,7 +87,7 @@ def _curve_of_validation(axes: "Axes", history: Sequence[Epoch], style: dict[str
     axes.scatter(*zip(*kept, strict=True), **ring)
 
 
-def _tidy(axes: "Axes") -> None:
+def _style_axes(axes: "Axes") -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", linewidth=0.4, alpha=0.5)
     axes.locator_params(axis="x", integer=True)
@@ -97,10 +97,10 @@ def _tidy(axes: "Axes") -> None:
 
 
 def draw_attention(model: NeuralLP, query: str, path: Path) -> None:
-    """Draw what the controller says of a query: operators by steps, and memories by steps, a row a rank."""
+    """Draw the attention of a query over operators and memories by step, one row for each controller."""
     operator, memory = _attention(model, query)
     names = [model.relations.operator_name(k) for k in range(model.relations.num_operators)]
-    shown = [_largest(rank, names) for rank in operator]
+    shown = [_largest(weights, names) for weights in operator]
     tall = 0.8 + sum(max(0.26 * len(labels), 1.6) + 0.6 for labels, _ in shown)
     with figure_at(path, 4.8 + 1.3 * memory.shape[1], tall) as figure:
         panels = figure.subplots(len(shown), 2, squeeze=False)
@@ -109,23 +109,23 @@ def draw_attention(model: NeuralLP, query: str, path: Path) -> None:
             _heat_map(row[0], weights, labels, steps)
             slots = [f"$u_{t}$" for t in range(memory.shape[2])]
             _heat_map(row[1], memory[number - 1].T, slots, [*steps, "end"])
-            rank = f", rank {number}" if len(shown) > 1 else ""
-            row[0].set(xlabel="step", title=f"operators{rank}")
-            row[1].set(xlabel="step", title=f"memories read{rank}")
+            which = f", controller {number}" if len(shown) > 1 else ""
+            row[0].set(xlabel="step", title=f"operators{which}")
+            row[1].set(xlabel="step", title=f"memories read{which}")
         figure.suptitle(f"Attention of {_short(query, 60)}")
 
 
 def _attention(model: NeuralLP, query: str) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-    """Return a_t (rank, step, operator) and b_t (rank, step, slot) of one query."""
+    """Return a_t (controller, step, operator) and b_t (controller, step, memory) of one query."""
     attention = model.attend(np.array([model.relations.operator_id(query)]))
     operator, memory = (each.detach().cpu().numpy()[:, 0] for each in attention.pair)
     return operator, memory
 
 
 def _largest(weights: NDArray[np.floating], names: Sequence[str]) -> tuple[list[str], NDArray[np.floating]]:
-    """Return the operators that matter at some step, as rows, and below them the sum of all others."""
+    """Return names and rows of operators with enough attention at some step, then the sum of the others."""
     order = np.argsort(-weights.max(axis=0), kind="stable")
-    kept = [k for k in order[:MOST_OPERATORS] if weights[:, k].max() >= SMALLEST]
+    kept = [k for k in order[:MAX_OPERATORS] if weights[:, k].max() >= MIN_ATTENTION]
     rest = np.delete(weights, kept, axis=1)
     rows = weights[:, kept].T
     labels = [_short(names[k], 36) for k in kept]
@@ -137,28 +137,30 @@ def _largest(weights: NDArray[np.floating], names: Sequence[str]) -> tuple[list[
 def _heat_map(
     axes: "Axes", weights: NDArray[np.floating], rows: Sequence[str], columns: Sequence[str]
 ) -> None:
-    """Draw weights between 0 and 1 as colours, the larger ones written out besides."""
+    """Draw weights between 0 and 1 as colours, the larger ones also as numbers."""
     axes.imshow(weights, cmap="cividis", vmin=0, vmax=1, aspect="auto")
     axes.set_xticks(range(len(columns)), columns, fontsize=8)
     axes.set_yticks(range(len(rows)), rows, fontsize=8)
     for (row, column), weight in np.ndenumerate(weights):
-        if weight >= WRITTEN:
+        if weight >= MIN_LABEL:
             colour = "black" if weight > 0.5 else "white"
             axes.text(column, row, f"{weight:.2f}", ha="center", va="center", fontsize=7, color=colour)
 
 
-def _short(name: str, most: int) -> str:
-    """Return a name that fits; the end of a long one tells most."""
-    return name if len(name) <= most else "…" + name[1 - most :]
+def _short(name: str, max_length: int) -> str:
+    """Return a name of at most `max_length` characters; a longer one loses its beginning."""
+    return name if len(name) <= max_length else "…" + name[1 - max_length :]
 
 
 # Rules
 
 
 def draw_rules(rules: Sequence[Rule], path: Path) -> None:
-    """Draw the rules of a query as chains from X to Y: an arrow an atom, the more confident the thicker."""
+    """Draw the rules of a query as chains from X to Y: one arrow for each atom, thicker with confidence."""
     if not rules:
-        raise ConfigError("There are no rules to draw. Ask for more, or of less confidence.")
+        raise ConfigError(
+            "There are no rules to draw. Lower the minimum confidence, or choose another query."
+        )
     longest = max(max(len(rule.body) for rule in rules), 1)
     with figure_at(path, 3.2 + 2.2 * longest, 0.8 + 0.75 * len(rules)) as figure:
         axes = figure.subplots()
@@ -170,23 +172,22 @@ def draw_rules(rules: Sequence[Rule], path: Path) -> None:
 
 
 def _draw_rule(axes: "Axes", rule: Rule, height: float, longest: int) -> None:
-    """Draw one chain; an inverse is an arrow against the way that is walked."""
-    share = rule.normalized_confidence
-    axes.text(-0.2, height, f"{share:.2f}", ha="right", va="center", fontsize=9)
+    """Draw one chain; the arrow of an inverse points from Y towards X."""
+    confidence = rule.normalized_confidence
+    axes.text(-0.2, height, f"{confidence:.2f}", ha="right", va="center", fontsize=9)
     places = np.linspace(0, longest, max(len(rule.body), 1) + 1)
     variables = rule.variables if rule.body else ["X = Y", ""]
     for operator, start, end in zip(rule.body, places, places[1:], strict=False):
-        inverse = operator.startswith(INVERSE_MARK)
-        tail, head = (end, start) if inverse else (start, end)
-        look = {
+        tail, head = (end, start) if is_inverse(operator) else (start, end)
+        style = {
             "arrowstyle": "-|>",
-            "linewidth": 0.6 + 3 * share,
+            "linewidth": 0.6 + 3 * confidence,
             "color": COLOURS[1],
             "shrinkA": 11,
             "shrinkB": 11,
         }
-        axes.annotate("", (head, height), (tail, height), arrowprops=look)
-        name = _short(operator.removeprefix(INVERSE_MARK), int(34 * (end - start)))
+        axes.annotate("", (head, height), (tail, height), arrowprops=style)
+        name = _short(relation_of(operator), int(34 * (end - start)))
         axes.text((start + end) / 2, height + 0.14, name, ha="center", va="bottom", fontsize=8)
     for variable, place in zip(variables, places, strict=False):
         box = {"boxstyle": "circle", "facecolor": "white", "edgecolor": "black", "linewidth": 0.8}
@@ -199,19 +200,19 @@ def _draw_rule(axes: "Axes", rule: Rule, height: float, longest: int) -> None:
 
 
 def draw_reliability(found: Mapping[str, Reliability], path: Path) -> None:
-    """Draw how often answers are right against what was said of them, and below how many they are."""
+    """Draw the fraction of right answers against their probability, and below the number of answers."""
     with figure_at(path, 4.2, 4.8) as figure:
-        chances, counts = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-        chances.plot((0, 1), (0, 1), color="0.6", linewidth=1, label="all as said")
+        fractions, counts = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+        fractions.plot((0, 1), (0, 1), color="0.6", linewidth=1, label="perfectly calibrated")
         edges = np.linspace(0, 1, NUM_BINS + 1)
-        for (name, judged), style in zip(found.items(), styles(), strict=False):
-            label = f"{name} (error {judged.ece:.3f})"
-            chances.plot(judged.predicted, judged.observed, label=label, clip_on=False, **style)
+        for (name, reliability), style in zip(found.items(), styles(), strict=False):
+            label = f"{name} (error {reliability.ece:.3f})"
+            fractions.plot(reliability.predicted, reliability.observed, label=label, clip_on=False, **style)
             line = {"color": style["color"], "linestyle": style["linestyle"], "linewidth": 1.3}
-            counts.hist(judged.predicted, edges, weights=judged.counts, histtype="step", **line)
-        chances.set(ylabel="fraction right", xlim=(0, 1), ylim=(0, 1))
-        counts.set(xlabel="what is said of an answer", ylabel="answers", yscale="log", ylim=(0.8, None))
-        chances.legend(fontsize=8, frameon=False, loc="best")
-        for axes in (chances, counts):
+            counts.hist(reliability.predicted, edges, weights=reliability.counts, histtype="step", **line)
+        fractions.set(ylabel="fraction right", xlim=(0, 1), ylim=(0, 1))
+        counts.set(xlabel="predicted probability", ylabel="answers", yscale="log", ylim=(0.8, None))
+        fractions.legend(fontsize=8, frameon=False, loc="best")
+        for axes in (fractions, counts):
             axes.spines[["top", "right"]].set_visible(False)
             axes.grid(axis="y", linewidth=0.4, alpha=0.5)

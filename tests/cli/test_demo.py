@@ -18,7 +18,7 @@ def demonstration():
     return json.loads(out.getvalue())
 
 
-def test_demo_proves_what_it_was_not_told(demonstration):
+def test_demo_explains_a_held_out_fact(demonstration):
     proof = demonstration["proof"]
     assert not proof["is_known"]
     assert proof["rank"] == 1
@@ -28,26 +28,30 @@ def test_demo_proves_what_it_was_not_told(demonstration):
     assert demonstration["test"]["mrr"] > 0.8
 
 
-def test_every_rule_that_demo_calls_true_is_true_by_definition(demonstration):
+def test_every_rule_that_demo_marks_as_true_is_true_by_definition(demonstration):
     true = [rule for rule in demonstration["rules"] if rule["is_true"]]
     assert true
     assert all(is_true_by_definition(rule["target"], rule["body"]) for rule in true)
 
 
-def test_demo_reads_like_a_story(run):
+def test_demo_prints_rules_an_explained_answer_and_measures_in_order(run):
     code, out, _ = run("demo", "--people", 80)
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
-    history_of = [
-        "A made-up family: 80 people",
-        "Rules it found",
+    headings = [
+        "A generated family: 80 people",
+        "Rules learned",
         "true",
         "Who is ",
         " because ",
-        "How often",
+        "Ranks",
     ]
-    places = [out.index(words) for words in history_of]
+    places = [out.index(words) for words in headings]
     assert places == sorted(places)
 
 
 # ask, explain
+
+
+def test_demo_learns_weighted_rules_as_learn_does_by_default(demonstration):
+    assert all(rule["weight"] is not None for rule in demonstration["rules"])

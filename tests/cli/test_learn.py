@@ -8,6 +8,7 @@ import time
 import pytest
 from rich.console import Console
 
+import neurallp
 from neurallp import load_model
 from neurallp.cli import output as printing
 
@@ -29,14 +30,14 @@ def triples_folder(folder, **parts):
     return folder
 
 
-def test_learn_leaves_a_model_and_says_what_comes_next(run, data, tmp_path):
+def test_learn_writes_a_model_and_names_the_next_command(run, data, tmp_path):
     code, out, err = run("learn", data, "--out", tmp_path / "model", *FEW)
     assert (code, err) == (0, "")
     assert f"Next: neurallp rules {tmp_path / 'model'}" in out
     assert load_model(tmp_path / "model").history[-1].number == 2
 
 
-def test_learn_judges_validation_and_test(run, data, tmp_path):
+def test_learn_evaluates_validation_and_test(run, data, tmp_path):
     code, out, err = run("learn", data, "--out", tmp_path, "--json", *FEW)
     assert (code, err) == (0, "")
     result = json.loads(out)
@@ -53,7 +54,7 @@ def test_every_flag_of_learn_reaches_its_setting(run, data, tmp_path):
         5,
         "--objective",
         "normalized",
-        "--masking",
+        "--training-masking",
         "batch",
         "--facts",
         "unlinked",
@@ -93,12 +94,12 @@ def test_a_folder_with_train_alone_is_enough(run, tmp_path):
     assert out.startswith("Best of 4 epochs")
 
 
-def test_the_paper_s_preset_learns(run, data, tmp_path):
+def test_the_preset_paper_learns(run, data, tmp_path):
     assert run("learn", data, "--preset", "paper", "--epochs", 1, "--out", tmp_path)[0] == 0
-    assert load_model(tmp_path).training_config.training_masking == "batch"
+    assert load_model(tmp_path).plan.training.training_masking == "batch"
 
 
-def test_a_dry_run_says_what_it_would_take_and_leaves_nothing(run, data, tmp_path):
+def test_a_dry_run_prints_its_estimate_and_writes_nothing(run, data, tmp_path):
     dry = ("learn", data, "--out", tmp_path / "model", "--dry-run")
     code, out, err = run(*dry)
     assert (code, err) == (0, "")
@@ -107,9 +108,8 @@ def test_a_dry_run_says_what_it_would_take_and_leaves_nothing(run, data, tmp_pat
     assert not (tmp_path / "model").exists()
 
 
-def test_on_a_terminal_progress_tells_loss_validation_and_time_left(run, data, tmp_path, monkeypatch):
+def test_a_terminal_shows_loss_validation_mrr_and_time_left(run, data, tmp_path, monkeypatch):
     terminal = Console(file=io.StringIO(), force_terminal=True, width=80, highlight=False)
-    monkeypatch.setattr(import_module("neurallp.cli.learn"), "log", terminal)
     monkeypatch.setattr(printing, "log", terminal)
     assert run("learn", data, "--out", tmp_path, *FEW)[0] == 0
     shown = terminal.file.getvalue()
@@ -121,20 +121,20 @@ def test_on_a_terminal_progress_tells_loss_validation_and_time_left(run, data, t
     assert "Ranking" in shown
 
 
-def test_away_from_a_terminal_only_results_are_printed(run, data, model):
+def test_without_a_terminal_only_results_are_printed(run, data, model):
     for arguments in (["learn", data, "--out", model, *FEW], ["rules", model], ["evaluate", model, data]):
         code, out, err = run(*arguments)
         assert (code, err) == (0, "")
         assert "\x1b" not in out
 
 
-def test_resume_goes_on_under_the_run_s_own_settings(run, data, model):
+def test_resume_keeps_the_settings_of_the_run(run, data, model):
     before = load_model(model)
     assert run("learn", data, "--out", model, "--resume", "--epochs", 3, "--json")[0] == 0
     after = load_model(model)
     assert after.history[:2] == before.history
     assert len(after.history) == 3
-    assert after.training_config.learning_rate == before.training_config.learning_rate == 0.01
+    assert after.plan.training.learning_rate == before.plan.training.learning_rate == 0.01
 
 
 def test_resume_refuses_other_settings_and_an_empty_folder(refuse, data, model, tmp_path):
@@ -142,7 +142,7 @@ def test_resume_refuses_other_settings_and_an_empty_folder(refuse, data, model, 
     assert "nothing to resume" in refuse("learn", data, "--out", tmp_path / "none", "--resume")
 
 
-def test_ctrl_c_in_the_first_epoch_leaves_the_model_before_as_it_was(run, data, model, monkeypatch):
+def test_ctrl_c_in_the_first_epoch_leaves_an_earlier_model_unchanged(run, data, model, monkeypatch):
     before = {path.name: path.read_bytes() for path in model.iterdir()}
 
     def stop(*_):
@@ -151,6 +151,24 @@ def test_ctrl_c_in_the_first_epoch_leaves_the_model_before_as_it_was(run, data, 
     monkeypatch.setattr("neurallp.neural.training.Training.step", stop)
     assert run("learn", data, "--out", model, "--steps", 3)[0] == 130
     assert {path.name: path.read_bytes() for path in model.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "flag", ["--training-masking", "--objective", "--facts", "--memory-keys", "--preset"]
+)
+def test_a_value_that_is_no_choice_is_refused_with_the_choices(refuse, data, flag):
+    message = refuse("learn", data, flag, "foo")
+    assert f"Invalid value for '{flag}'" in message
+    assert "'foo' is not one of" in message
+
+
+def test_a_command_and_the_library_learn_the_same_rules(run, data, tmp_path):
+    code, *_ = run("learn", data, "--out", tmp_path, "--epochs", 1, "--max-rules", 3, "--seed", 5, "--json")
+    assert code == 0
+    loaded = load_model(tmp_path)
+    program = neurallp.learn(neurallp.load(data), num_epochs=1, max_rules=3, seed=5)
+    assert loaded.rules() == program.rules_as_saved
+    assert loaded.plan == program.plan
 
 
 @pytest.fixture
@@ -179,7 +197,7 @@ def await_file(path, process, seconds=60):
     raise AssertionError(f"no {path} after {seconds} s")
 
 
-def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(run, data, running):
+def test_ctrl_c_keeps_the_best_epoch_and_resume_continues(run, data, running):
     process, out = running
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)
@@ -190,7 +208,7 @@ def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(run, data, running):
     go_on(run, data, out)
 
 
-def test_a_kill_leaves_the_best_so_far_and_resume_goes_on(run, data, running):
+def test_after_a_kill_the_best_epoch_is_there_and_resume_continues(run, data, running):
     process, out = running
     process.kill()
     process.wait()
@@ -214,19 +232,22 @@ def go_on(run, data, out):
         ("--controllers", 0, "num_controllers must be at least 1, got 0."),
         ("--batch-size", 0, "batch_size must be at least 1, got 0."),
         ("--operators-per-query", 0, "operators_per_query must be at least 1, got 0."),
-        ("--masking", "foo", "training_masking must be one of fact, batch, train, got 'foo'."),
-        ("--objective", "foo", "objective must be one of log-score, normalized, got 'foo'."),
-        ("--facts", "foo", "facts_apart must be one of relation, unlinked, got 'foo'."),
-        ("--memory-keys", "foo", "memory_keys must be one of present, previous, got 'foo'."),
+        (
+            "--kinds",
+            "chian",
+            "kinds must be one of chain, prior, unary, anchored, mirrored, got 'chian'. "
+            "Did you mean 'chain'?",
+        ),
+        ("--penalties", "0.1,x", "--penalties takes values of type float, separated by commas, got '0.1,x'."),
         ("--learning-rate", "nan", "learning_rate must be above 0 and finite, got nan."),
         ("--seed", -1, "seed must be at least 0 and below 2^63, got -1."),
         ("--device", "foo", "Cannot use the device 'foo'. Use cpu, or cuda with a GPU."),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_refused_in_one_line(refuse, data, tmp_path, flag, value, message):
+def test_a_wrong_setting_is_refused_in_one_line(refuse, data, tmp_path, flag, value, message):
     assert refuse("learn", data, "--out", tmp_path / "model", flag, value) == message
 
 
-def test_a_file_in_the_way_of_the_model_is_told(refuse, data, tmp_path):
+def test_a_file_in_place_of_the_model_folder_is_an_error(refuse, data, tmp_path):
     (tmp_path / "file").write_text("")
     assert refuse("learn", data, "--out", tmp_path / "file").startswith("Cannot make the folder")

@@ -15,7 +15,7 @@ from neurallp.datasets import registry
 from neurallp.datasets.download import RetryPolicy, fetch
 from neurallp.datasets.registry import PublicSet, Source, Sum, verify
 
-HASTY = RetryPolicy(tries=3, seconds=0.4, pause=0.01)
+HASTY = RetryPolicy(tries=3, timeout=0.4, pause=0.01)
 
 TEXTS = {
     part: "".join(f"{part}{n}\tlikes\tthing{n}\n" for n in range(3000)).encode()
@@ -98,7 +98,7 @@ def nothing_is_put_in_place(folder):
     assert not (folder / "things").exists()
 
 
-def test_a_set_arrives_whole_and_right(public, tmp_path):
+def test_a_downloaded_set_is_complete_and_correct(public, tmp_path):
     told = []
     folder = fetch(public, tmp_path, lambda done, total: told.append((done, total)), HASTY)
     assert (folder / "train.tsv").read_bytes() == TEXTS["train"]
@@ -107,58 +107,58 @@ def test_a_set_arrives_whole_and_right(public, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["things"]
 
 
-def test_what_is_there_is_not_fetched_again(public, shop, tmp_path):
-    fetch(public, tmp_path, patience=HASTY)
+def test_an_installed_set_is_not_downloaded_again(public, shop, tmp_path):
+    fetch(public, tmp_path, retry=HASTY)
     shop.asked.clear()
-    fetch(public, tmp_path, patience=HASTY)
+    fetch(public, tmp_path, retry=HASTY)
     assert not shop.asked
 
 
-def test_a_download_that_was_cut_off_goes_on_where_it_was(public, shop, tmp_path):
+def test_an_interrupted_download_is_continued(public, shop, tmp_path):
     shop.moods += ["cut off"]
-    fetch(public, tmp_path, patience=HASTY)
+    fetch(public, tmp_path, retry=HASTY)
     half = len(archive(TEXTS)) // 2
     assert [span for _, span in shop.asked] == [None, f"bytes={half}-"]
 
 
-def test_a_later_command_goes_on_where_an_earlier_one_gave_up(public, shop, tmp_path):
+def test_a_later_command_continues_the_download_of_an_earlier_one(public, shop, tmp_path):
     shop.moods += ["cut off", "busy", "busy", "missing"]
     with pytest.raises(DataError), nothing_is_put_in_place(tmp_path):
-        fetch(public, tmp_path, patience=HASTY)
+        fetch(public, tmp_path, retry=HASTY)
     shop.asked.clear()
-    fetch(public, tmp_path, patience=HASTY)
+    fetch(public, tmp_path, retry=HASTY)
     assert [span for _, span in shop.asked] == [f"bytes={len(archive(TEXTS)) // 2}-"]
 
 
-def test_a_server_that_knows_no_ranges_sends_all_again(public, shop, tmp_path):
+def test_a_server_without_range_requests_sends_everything_again(public, shop, tmp_path):
     shop.moods += ["cut off", "deaf"]
-    fetch(public, tmp_path, patience=HASTY)
+    fetch(public, tmp_path, retry=HASTY)
     assert set(verify(public, tmp_path).values()) == {"right"}
 
 
-def test_a_part_that_is_longer_than_the_whole_is_dropped(public, shop, tmp_path):
+def test_a_partial_file_that_is_too_long_is_deleted(public, shop, tmp_path):
     left = tmp_path / ".things.part"
     left.mkdir()
     name = sha256(public.sources[0].addresses[0].encode()).hexdigest()[:12]
     (left / f".{name}.part").write_bytes(b"x" * 10**6)
-    fetch(public, tmp_path, patience=HASTY)
+    fetch(public, tmp_path, retry=HASTY)
     assert set(verify(public, tmp_path).values()) == {"right"}
 
 
 @pytest.mark.parametrize("mood", ["missing", "wrong", "slow"])
-def test_another_address_helps_where_the_first_fails(public, shop, tmp_path, mood):
+def test_the_second_address_is_used_if_the_first_fails(public, shop, tmp_path, mood):
     shop.moods += [mood] * (HASTY.tries if mood == "slow" else 1)
-    fetch(public, tmp_path, patience=HASTY)
+    fetch(public, tmp_path, retry=HASTY)
     assert shop.asked[-1][0] == "/mirror.tar.gz"
 
 
 @pytest.mark.parametrize(
     ("mood", "why"), [("missing", "404"), ("wrong", "archive"), ("slow", "timed out"), ("busy", "503")]
 )
-def test_what_cannot_be_had_is_told_by_address_and_leaves_nothing(public, shop, tmp_path, mood, why):
+def test_a_failed_download_reports_every_address_and_leaves_nothing(public, shop, tmp_path, mood, why):
     shop.moods += [mood] * 2 * HASTY.tries
     with pytest.raises(DataError, match=why) as told:
-        fetch(public, tmp_path, patience=HASTY)
+        fetch(public, tmp_path, retry=HASTY)
     assert not (tmp_path / "things").exists()
     assert all(address in str(told.value) for address in public.sources[0].addresses)
 
@@ -166,22 +166,25 @@ def test_what_cannot_be_had_is_told_by_address_and_leaves_nothing(public, shop, 
 def test_changed_content_is_refused(public, shop, tmp_path):
     changed = {**TEXTS, "test": TEXTS["test"].replace(b"thing7\n", b"thing8\n")}
     shop.goods["/a.tar.gz"] = shop.goods["/mirror.tar.gz"] = archive(changed)
-    with pytest.raises(DataError, match="test is not what was expected"), nothing_is_put_in_place(tmp_path):
-        fetch(public, tmp_path, patience=HASTY)
+    with (
+        pytest.raises(DataError, match="test has another checksum than expected"),
+        nothing_is_put_in_place(tmp_path),
+    ):
+        fetch(public, tmp_path, retry=HASTY)
 
 
-def test_a_file_that_is_no_archive_is_a_part_itself(public, shop, tmp_path):
+def test_a_download_that_is_not_an_archive_is_one_part(public, shop, tmp_path):
     where = f"http://127.0.0.1:{shop.server_port}"
     shop.goods |= {f"/{part}.txt": text for part, text in TEXTS.items()}
     sources = tuple(Source((f"{where}/{part}.txt",), {part: ""}) for part in TEXTS)
     shop.moods += ["good", "missing"]
     with pytest.raises(DataError, match="404"), nothing_is_put_in_place(tmp_path):
-        fetch(PublicSet("things", "", "", "", sources), tmp_path, patience=HASTY)
+        fetch(PublicSet("things", "", "", "", sources), tmp_path, retry=HASTY)
     shop.asked.clear()
-    fetch(PublicSet("things", "", "", "", sources), tmp_path, patience=HASTY)
+    fetch(PublicSet("things", "", "", "", sources), tmp_path, retry=HASTY)
     assert [path for path, _ in shop.asked] == ["/valid.txt", "/test.txt"]
 
 
-def test_a_set_without_an_address_says_where_it_is_from(tmp_path):
+def test_a_set_without_an_address_names_its_home_page(tmp_path):
     with pytest.raises(DataError, match="yuyuz/MetaQA"):
         fetch(registry.SETS["metaqa"], tmp_path)

@@ -13,7 +13,7 @@ from neurallp.datasets.family import (
     DEFINITIONS,
     FEMALE_NAMES,
     MALE_NAMES,
-    MOST_PEOPLE,
+    MAX_PEOPLE,
     RELATIONS,
     family_knowledge_base,
     family_triples,
@@ -135,7 +135,7 @@ def test_names_are_distinct_lower_case_and_of_one_sex():
 
 
 def test_names_suffice_for_the_largest_family_even_of_one_sex():
-    assert min(len(MALE_NAMES.split()), len(FEMALE_NAMES.split())) ** 2 > MOST_PEOPLE
+    assert min(len(MALE_NAMES.split()), len(FEMALE_NAMES.split())) ** 2 > MAX_PEOPLE
 
 
 def test_when_names_run_out_people_get_a_second_name():
@@ -279,7 +279,7 @@ def test_most_hidden_facts_follow_from_the_rest_in_two_steps(true_rules):
     assert all(sum(hits) / len(hits) >= 0.85 for hits in found.values())
 
 
-@pytest.mark.parametrize(("num_people", "num_generations"), [(240, 1), (10, 4), (MOST_PEOPLE + 1, 4)])
+@pytest.mark.parametrize(("num_people", "num_generations"), [(240, 1), (10, 4), (MAX_PEOPLE + 1, 4)])
 def test_impossible_sizes_are_refused(num_people, num_generations):
     with pytest.raises(ConfigError, match="generations"):
         family_triples(num_people, num_generations)

@@ -2,6 +2,8 @@ from collections import defaultdict
 from random import Random
 
 import pytest
+from neurallp.experiments.cells import Results
+from neurallp.experiments.paths import evaluate_queries, learn_paths
 
 from neurallp.datasets.grid import (
     DIRECTIONS,
@@ -13,8 +15,6 @@ from neurallp.datasets.grid import (
 )
 from neurallp.errors import ConfigError
 from neurallp.experiments import find_experiment
-from neurallp.experiments.cells import Results
-from neurallp.experiments.paths import evaluate_queries, learn_paths
 from neurallp.experiments.run import jobs_of, run
 from neurallp.experiments.tabulating import tabulate
 
@@ -41,7 +41,7 @@ def test_the_map_reads_as_in_the_paper():
     assert len(facts) == 4 * 16 * 15 + 4 * 15 * 15
 
 
-def test_every_direction_can_be_taken_back():
+def test_every_step_has_an_opposite_step():
     back = {name: (-x, -y) for name, (x, y) in DIRECTIONS.items()}
     opposite = {name: next(n for n, move in DIRECTIONS.items() if move == back[name]) for name in DIRECTIONS}
     facts = set(grid_triples(5))
@@ -49,7 +49,7 @@ def test_every_direction_can_be_taken_back():
 
 
 @pytest.mark.parametrize("length", [2, 3, 5])
-def test_pairs_of_a_query_are_where_its_path_leads_on_the_map(length):
+def test_pairs_of_a_query_are_the_ends_of_its_path(length):
     for path in random_paths(length, 5, Random(0)):
         assert {start: end for start, _, end in path_triples(path, 6)} == walk(path, 6)
 
@@ -75,8 +75,8 @@ def test_the_same_seed_gives_the_same_queries_and_pairs():
     assert first.relations != other.relations
 
 
-def test_a_pair_stands_in_one_part_only():
-    split = grid_split(4, 5, 9, most_pairs=20)
+def test_every_pair_is_in_one_part_only():
+    split = grid_split(4, 5, 9, max_pairs=20)
     parts = [{tuple(triple) for triple in part.tolist()} for part in (split.train, split.valid, split.test)]
     assert sum(map(len, parts)) == len(set.union(*parts)) == 5 * 20
     assert all(parts)
@@ -102,7 +102,7 @@ def test_starts_end_when_every_pair_to_learn_from_is_right():
     assert all(evaluation.realistic.hits_at_1 == 1.0 for evaluation in found.values())
 
 
-def test_a_query_keeps_the_model_that_knows_it_best():
+def test_a_query_uses_its_best_model():
     split = grid_split(3, 3, 8, seed=0)
     one, three = (learn_paths(split, 3, 0, most_starts=num, plain=True) for num in (1, 3))
     first, best = (evaluate_queries(starts, split, split.train) for starts in (one, three))

@@ -28,6 +28,6 @@ def test_every_answer_is_where_the_chain_leads_and_never_the_source():
 
 
 @pytest.mark.parametrize("size", [1, 100_000])
-def test_a_size_that_cannot_be_is_refused(size):
-    with pytest.raises(ConfigError, match="2 to 1,500 films"):
+def test_an_impossible_size_is_refused(size):
+    with pytest.raises(ConfigError, match="num_films must be 2 to 1,500"):
         movies_knowledge_base(size)

@@ -6,7 +6,7 @@ from neurallp import DataError, UnknownNameError
 from neurallp.datasets.registry import SETS, Sum, data_folder, find_data, find_sets
 
 
-def test_every_set_has_files_that_are_known():
+def test_every_set_has_files_with_checksums():
     for public in SETS.values():
         assert public.files, public.name
         for source in public.sources:
@@ -14,12 +14,12 @@ def test_every_set_has_files_that_are_known():
                 assert public.file_of(part) in public.files
 
 
-def test_only_what_could_not_be_had_goes_without_a_digest():
+def test_only_fb15k_has_no_digest():
     unknown = {name for name, public in SETS.items() for lines in public.files.values() if not lines.digest}
     assert unknown == {"fb15k"}
 
 
-def test_the_order_of_lines_and_the_space_around_them_do_not_count():
+def test_checksums_ignore_the_order_of_lines_and_whitespace_around_them():
     assert Sum.of(b"a\tb\tc\r\nd\te\tf \n\n") == Sum.of(b"d\te\tf\na\tb\tc")
     assert Sum.of(b"a\nb") != Sum.of(b"a\nc")
     assert Sum.of(b"a\na").num_lines == 2
@@ -31,7 +31,7 @@ def test_a_folder_of_sets_is_found_by_its_name():
         find_sets("uml")
 
 
-def test_the_cache_is_the_users_unless_named(monkeypatch, tmp_path):
+def test_data_is_in_the_users_cache_unless_a_folder_is_named(monkeypatch, tmp_path):
     monkeypatch.delenv("NEURALLP_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("sys.platform", "linux")

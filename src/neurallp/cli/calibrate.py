@@ -25,10 +25,10 @@ def calibrate(
     ] = "isotonic",
     as_json: Json = False,
 ) -> None:
-    """Fit the probabilities of MODEL's answers on DATA's validation part.
+    """Fit the probabilities of MODEL's answers on DATA.
 
-    `ask` and `explain` print them from then on. The table has their expected calibration error (ECE): on
-    validation, where each half is evaluated with a fit on the other half, and on test.
+    They are fitted on the validation part, and `ask` and `explain` print them from then on. The table has
+    their expected calibration error (ECE): on validation, each half with a fit on the other, and on test.
     """
     from ..io.models.calibration import write_calibration
     from ..pipeline.program import load_model

@@ -29,7 +29,7 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="Another seed, another family.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Learn the rules of a generated family, or questions about films."""
+    """Learn a generated family's rules, or questions on films."""
     if topic == "questions":
         from .question_demo import show_questions
 

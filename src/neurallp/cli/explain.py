@@ -20,7 +20,7 @@ def explain(
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the paths as SVG.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Print the rules and facts behind MODEL's score of a fact about DATA."""
+    """Print the rules and facts behind MODEL's score of a fact."""
     from ..io.files import atomic_write
 
     proof = load_reasoner(model, data).explain(head, relation, tail, k)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ..errors import UnknownNameError, require_choice
+from ..io.rules import EXPORTS
 from .completion import complete_relation
 from .options import Json, Prefixes, existing_data, existing_source, load_known, parse_prefixes
 from .output import print_json, print_line
@@ -36,7 +37,7 @@ def export(
     ],
     form: Annotated[
         str,
-        typer.Option("--format", help="anyburl, json, problog, prolog, souffle, sparql, sql or tsv."),
+        typer.Option("--format", help=f"One of {', '.join(EXPORTS)}."),
     ],
     out: Annotated[Path, typer.Option(help="Where the rules go.")],
     query: Annotated[
@@ -60,7 +61,7 @@ def export(
 
     Equal rules are merged, and rules by which a fact implies itself are dropped.
     """
-    from ..io.rules import EXPORTS, export_rules
+    from ..io.rules import export_rules
     from ..io.rules.table import read_rules
     from ..rules.simplify import simplify
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ..io.rules import IMPORTS
 from .export import Distinct, Facts, count_and_compare, report_rules, require_distinct
 from .options import Json, existing_data
 
@@ -14,7 +15,7 @@ def import_rules(
         Path,
         typer.Argument(metavar="RULES", callback=existing_data, help="Rules as another program wrote them."),
     ],
-    form: Annotated[str, typer.Option("--format", help="amie, anyburl, json or tsv.")],
+    form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(sorted(IMPORTS))}.")],
     out: Annotated[Path, typer.Option(help="Where the rules go.")] = Path("rules.tsv"),
     distinct: Distinct = None,
     data: Facts = None,

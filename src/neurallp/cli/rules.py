@@ -39,10 +39,11 @@ def rules(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print the rules of MODEL, those of greatest confidence or weight first.
+    """Print the best rules of MODEL.
 
-    `normalized` is the confidence or weight divided by that of the query's best rule. With --data, support
-    counts the facts that a rule predicts, and the measured confidence divides it by all its predictions.
+    The best rules have the greatest confidence or weight; `normalized` is divided by that of the best one.
+    With --data, support counts the facts that a rule predicts, and the measured confidence divides it by all
+    its predictions.
     """
     from ..pipeline.program import load_model
 

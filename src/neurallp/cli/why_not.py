@@ -15,7 +15,7 @@ def why_not(
     k: Reasons = 5,
     as_json: Json = False,
 ) -> None:
-    """Print the facts whose absence keeps MODEL from a conclusion."""
+    """Print the facts that MODEL lacks to conclude a fact."""
     found = load_reasoner(model, data).why_not(head, relation, tail, k)
     if as_json:
         print_json(found.as_dict())

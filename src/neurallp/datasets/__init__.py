@@ -1,4 +1,4 @@
-"""Knowledge bases to learn from: generated here, or fetched by name."""
+"""Data sets: generated knowledge bases, and public data sets that are downloaded by name."""
 
 from .family import family_knowledge_base, family_triples
 

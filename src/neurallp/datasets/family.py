@@ -1,15 +1,14 @@
 """Family trees over several generations, whose true rules are known.
 
-A fact reads "head's relation is tail": father(anna, bob) says that anna's father is bob. The world is
-kept simple, so that rules read like sense:
+A fact father(anna, bob) means that anna's father is bob. The families are simple, so true rules are short:
 
-- founder couples start families that do not know each other; later generations marry across them;
-- everybody marries at most once, within the own generation, and never a sibling or a cousin;
+- founder couples start unrelated families; later generations marry across them;
+- everybody marries at most once, within the same generation, and never a sibling or a cousin;
 - children belong to both of a couple, and only couples have children, so there are no half-siblings;
-- kin is by blood: an uncle is a parent's brother, and the husband of an aunt is nobody's uncle by that;
+- relatives are by blood: an uncle is a parent's brother, not the husband of an aunt;
 - some people stay unmarried, some couples childless, some children without siblings.
 
-The tree gives the relations in `BASE`; `DEFINITIONS` gives all others as chains.
+The tree gives the relations in `BASE`; `DEFINITIONS` defines all others as chains.
 """
 
 from collections import defaultdict
@@ -20,7 +19,7 @@ from random import Random
 
 from ..errors import ConfigError, UnknownNameError
 from ..graph.knowledge_base import KnowledgeBase
-from ..graph.vocabulary import INVERSE_MARK
+from ..graph.vocabulary import inverse_name, relation_of
 
 Triple = tuple[str, str, str]
 Pair = tuple[str, str]  # source, answer
@@ -46,18 +45,18 @@ DEFINITIONS: dict[str, tuple[Body, ...]] = {
 
 RELATIONS = (*BASE, *DEFINITIONS)
 
-MOST_PEOPLE = 20_000  # each sex has names for more, so no draw of sexes can run out
+MAX_PEOPLE = 20_000  # there are names for more of either sex
 SHARE_MARRYING = 0.85
 
 DIED_OUT = (
-    "The families died out: with {:,} people in {} generations, one generation found no partners who are "
-    "not kin. Ask for more people (about 40 a generation will do), fewer generations or another seed."
+    "The families died out: with {:,} people in {} generations, one generation has no couples that are "
+    "not related. Use more people (about 40 for each generation), fewer generations or another seed."
 )
 
-#: (people, generations) of the families on which a rule is judged.
-JUDGED_ON = ((150, 3), (200, 4), (250, 5), (300, 6))
+#: (people, generations) of the families on which a rule is checked.
+CHECKED_ON = ((150, 3), (200, 4), (250, 5), (300, 6))
 
-# Given names that are hardly ever English words too, so that a question in words is easy to read.
+# Given names that are rarely English words, so that questions in words are easy to read.
 MALE_NAMES = """
     aaron abdul adam adrian ahmed akira alan albert aldo alexei alfred ali alvaro anders andrei angus
     anton antonio aram arjun armin arthur arvid asher attila axel baldur bartek bela benedict benjamin
@@ -113,7 +112,7 @@ class Person:
         return {elder for parent in self.parents for elder in (parent, *parent.parents)}
 
     def is_kin(self, other: "Person") -> bool:
-        """Return whether someone of the same generation is a sibling or a cousin."""
+        """Return whether another person of the same generation is a sibling or a cousin."""
         return not self.elders().isdisjoint(other.elders())
 
 
@@ -159,17 +158,19 @@ def is_true_by_definition(target: str, body: Iterable[str]) -> bool:
 
 
 def _check_operator(operator: str) -> None:
-    name = operator.removeprefix(INVERSE_MARK)
+    name = relation_of(operator)
     if name not in RELATIONS:
         raise UnknownNameError.among("relation", name, RELATIONS, "The family")
 
 
 @cache
 def _true_targets(body: Body) -> frozenset[str]:
-    """Return the operators that hold between source and answer wherever `body` leads."""
+    """Return the operators that hold between source and answer of every path along `body`."""
     none: frozenset[str] = frozenset()
     related = (
-        operators_of.get(pair, none) for links, operators_of in _judges() for pair in _predict(links, body)
+        operators_of.get(pair, none)
+        for links, operators_of in _checked_families()
+        for pair in _predict(links, body)
     )
     common = next(related, none)
     for operators in related:
@@ -180,9 +181,9 @@ def _true_targets(body: Body) -> frozenset[str]:
 
 
 @cache
-def _judges() -> list[tuple[Links, dict[Pair, frozenset[str]]]]:
-    """Return the families to judge rules on, each with the operators that hold between two people."""
-    families = [_family_links(*size, seed) for seed, size in enumerate(JUDGED_ON)]
+def _checked_families() -> list[tuple[Links, dict[Pair, frozenset[str]]]]:
+    """Return the families to check rules on, each with the operators that hold between two people."""
+    families = [_family_links(*size, seed) for seed, size in enumerate(CHECKED_ON)]
     return [(links, _operators_of_pairs(links)) for links in families]
 
 
@@ -196,7 +197,7 @@ def _operators_of_pairs(links: Links) -> dict[Pair, frozenset[str]]:
 
 
 def _family_links(num_people: int, num_generations: int, seed: int) -> Links:
-    """Return the complete facts of a family, to walk both ways."""
+    """Return the complete facts of a family, in both directions."""
     people, couples = _grow_tree(num_people, num_generations, Random(seed))
     links: Links = defaultdict(lambda: defaultdict(set))
     for head, relation, tail in _base_facts(people, couples):
@@ -220,11 +221,11 @@ def _base_facts(people: list[Person], couples: list[Couple]) -> Iterator[Triple]
 
 def _add(links: Links, head: str, relation: str, tail: str) -> None:
     links[relation][head].add(tail)
-    links[INVERSE_MARK + relation][tail].add(head)
+    links[inverse_name(relation)][tail].add(head)
 
 
 def _predict(links: Links, body: Body) -> Iterator[Pair]:
-    """Yield each source with everybody else whom `body` leads to."""
+    """Yield each source with every other person that `body` leads to."""
     for source in links[body[0]] if body else ():
         for answer in _follow(links, source, body) - {source}:
             yield source, answer
@@ -241,13 +242,13 @@ def _grow_tree(num_people: int, num_generations: int, rng: Random) -> tuple[list
     """Return exactly `num_people` people in generations of about equal size, and the couples among them."""
     _check_size(num_people, num_generations)
     names = {True: _distinct_names(MALE_NAMES, rng), False: _distinct_names(FEMALE_NAMES, rng)}
-    parents = [_found_family(names) for _ in range(num_people // num_generations // 2)]
+    parents = [_make_founders(names) for _ in range(num_people // num_generations // 2)]
     people, couples = [person for couple in parents for person in couple], list(parents)
     for generations_left in range(num_generations - 1, 0, -1):
         if not parents:
             raise ConfigError(DIED_OUT.format(num_people, num_generations))
         num_children = (num_people - len(people)) // generations_left
-        children = [_bear_child(parents, names, rng) for _ in range(num_children)]
+        children = [_make_child(parents, names, rng) for _ in range(num_children)]
         parents = _marry(children, rng)
         people += children
         couples += parents
@@ -257,26 +258,26 @@ def _grow_tree(num_people: int, num_generations: int, rng: Random) -> tuple[list
 def _check_size(num_people: int, num_generations: int) -> None:
     if num_generations < 2:
         raise ConfigError(f"Families need at least 2 generations, got {num_generations}.")
-    fewest = 4 * num_generations
-    if not fewest <= num_people <= MOST_PEOPLE:
+    minimum = 4 * num_generations
+    if not minimum <= num_people <= MAX_PEOPLE:
         raise ConfigError(
-            f"Families of {num_generations} generations need {fewest:,} to {MOST_PEOPLE:,} people, "
+            f"Families of {num_generations} generations need {minimum:,} to {MAX_PEOPLE:,} people, "
             f"got {num_people:,}."
         )
 
 
-def _found_family(names: dict[bool, Iterator[str]]) -> Couple:
+def _make_founders(names: dict[bool, Iterator[str]]) -> Couple:
     return Person(next(names[True]), male=True), Person(next(names[False]), male=False)
 
 
-def _bear_child(couples: list[Couple], names: dict[bool, Iterator[str]], rng: Random) -> Person:
+def _make_child(couples: list[Couple], names: dict[bool, Iterator[str]], rng: Random) -> Person:
     """Return a child of a random couple: the number of children varies, and some have none."""
     male = rng.random() < 0.5
     return Person(next(names[male]), male, parents=rng.choice(couples))
 
 
 def _marry(generation: list[Person], rng: Random) -> list[Couple]:
-    """Return couples that are no kin: each man who marries finds the first woman still free."""
+    """Return couples that are not related: each man gets the first woman who is still unmarried."""
     willing = [person for person in generation if rng.random() < SHARE_MARRYING]
     women = [person for person in willing if not person.male]
     rng.shuffle(women)

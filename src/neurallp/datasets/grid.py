@@ -1,11 +1,11 @@
 """The paper's grid (section 4.2): a map of places with eight directions, and queries that are paths on it.
 
-North((1,2),(1,1)) says that going north from (1,2) leads to (1,1): east adds to the first number, south to
-the second. A query such as North_SouthWest holds between two places when the path leads from one to the
-other without leaving the map.
+North((1,2),(1,1)) means that (1,1) is north of (1,2): east increases the first number, south the second. A
+query such as North_SouthWest holds between two places when the path leads from one to the other without
+leaving the map.
 
-Every query needs all its steps: its end lies as far from its start, in moves of a chess king, as the path
-is long. A path that turns back would be another name for a shorter one.
+Queries have no shortcuts: the Chebyshev distance between start and end equals the length of the path. A path
+that turns back would be equivalent to a shorter one.
 """
 
 from random import Random
@@ -27,19 +27,19 @@ DIRECTIONS: dict[str, Place] = {
     "NorthWest": (-1, -1),
 }
 
-#: Each side of the map, and the directions that lead towards it: a path that keeps to them needs every step.
+#: For each side of the map the directions that lead towards it: a path of these has no shortcut.
 HEADINGS = tuple(
     tuple(name for name, move in DIRECTIONS.items() if move[axis] == sign)
     for axis in (0, 1)
     for sign in (-1, 1)
 )
 
-# Of the start-end pairs of a query: enough left over to tell a right rule from one that fails at an edge.
+# Fractions of the start-end pairs of a query: enough to distinguish a rule that fails at an edge.
 SHARE_VALID = SHARE_TEST = 0.2
 
 
 def grid_knowledge_base(size: int = 16) -> KnowledgeBase:
-    """Return the map alone.
+    """Return the map without queries.
 
     >>> grid_knowledge_base()
     KnowledgeBase(256 entities, 8 relations, 1,860 facts)
@@ -60,11 +60,11 @@ def grid_triples(size: int = 16) -> list[Triple]:
 
 
 def grid_split(
-    length: int, num_queries: int = 20, size: int = 16, seed: int = 0, most_pairs: int = 250
+    length: int, num_queries: int = 20, size: int = 16, seed: int = 0, max_pairs: int = 250
 ) -> Split:
     """Return the map as facts, and pairs of random queries of one length in train, valid and test.
 
-    A query has all its pairs, or `most_pairs` drawn from them.
+    A query has all its pairs, or a sample of `max_pairs`.
 
     >>> grid_split(length=2, num_queries=3).relations.names[8:]
     ('SouthWest_South', 'NorthWest_NorthEast', 'East_NorthEast')
@@ -75,7 +75,7 @@ def grid_split(
         pairs = path_triples(path, size)
         if len(pairs) < 3:
             raise ConfigError(f"A {size} x {size} grid is too small for paths of {length} steps.")
-        pairs = rng.sample(pairs, min(len(pairs), most_pairs))
+        pairs = rng.sample(pairs, min(len(pairs), max_pairs))
         num_valid, num_test = (max(1, round(share * len(pairs))) for share in (SHARE_VALID, SHARE_TEST))
         parts["valid"] += pairs[:num_valid]
         parts["test"] += pairs[num_valid : num_valid + num_test]
@@ -84,10 +84,10 @@ def grid_split(
 
 
 def random_paths(length: int, num: int, rng: Random) -> list[Path]:
-    """Return distinct paths that need every step."""
-    most = 4 * 3**length - 4  # those that keep to a diagonal have two headings
-    if not 1 <= num <= most:
-        raise ConfigError(f"There are {most:,} paths of {length} steps that need them all, not {num:,}.")
+    """Return distinct paths without shortcuts."""
+    total = 4 * 3**length - 4  # the four diagonal paths have two headings
+    if not 1 <= num <= total:
+        raise ConfigError(f"There are {total:,} paths of {length} steps without shortcuts, not {num:,}.")
     paths: dict[Path, None] = {}
     while len(paths) < num:
         paths[tuple(rng.choices(rng.choice(HEADINGS), k=length))] = None
@@ -95,7 +95,7 @@ def random_paths(length: int, num: int, rng: Random) -> list[Path]:
 
 
 def path_triples(path: Path, size: int = 16) -> list[Triple]:
-    """Return every start and end between which `path` leads, as facts of the query that it is.
+    """Return every pair of start and end of `path`, as facts of its query.
 
     >>> path_triples(("North", "SouthWest"), size=2)
     [('(1,1)', 'North_SouthWest', '(0,1)')]

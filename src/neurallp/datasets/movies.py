@@ -1,7 +1,7 @@
-"""A made-up world of films, and questions about it of one to three hops, whose true chains are known.
+"""Generated facts about films, and questions of one to three hops whose true chains are known.
 
-Relations are those of WikiMovies, so that a program learned here can be read beside one learned there.
-A chain never comes back to the entity asked about: another film by the director of X is not X.
+Relations are those of WikiMovies, so models of both can be compared. A chain never returns to the
+source: another film by the director of X is not X.
 """
 
 from collections import defaultdict
@@ -10,14 +10,14 @@ from random import Random
 
 from ..errors import ConfigError
 from ..graph.knowledge_base import KnowledgeBase
-from ..graph.vocabulary import INVERSE_MARK
+from ..graph.vocabulary import inverse_name
 from ..qa.examples import WordQuestion
 
 Triple = tuple[str, str, str]
 Body = tuple[str, ...]
 Links = defaultdict[str, defaultdict[str, list[str]]]  # operator -> source -> answers
 
-MOST_FILMS = 1500  # there are titles for more
+MAX_FILMS = 1500  # there are titles for more
 
 ADJECTIVES = """
     amber ancient bitter blind borrowed brazen broken burning crimson crooked distant drowned eastern
@@ -81,14 +81,14 @@ def movies_knowledge_base(num_films: int = 200, seed: int = 0) -> KnowledgeBase:
 
 def movie_triples(num_films: int = 200, seed: int = 0) -> list[Triple]:
     """Return every fact of generated films; the same seed gives the same facts."""
-    if not 2 <= num_films <= MOST_FILMS:
-        raise ConfigError(f"There can be 2 to {MOST_FILMS:,} films, got {num_films:,}.")
+    if not 2 <= num_films <= MAX_FILMS:
+        raise ConfigError(f"num_films must be 2 to {MAX_FILMS:,}, got {num_films:,}.")
     rng = Random(seed)
     titles = rng.sample(
         [f"The {a} {n}".title() for a, n in product(ADJECTIVES.split(), NOUNS.split())], num_films
     )
     people = [" ".join(name) for name in product(FIRST_NAMES.split(), LAST_NAMES.split())]
-    # Each trade has its own people, so that who directs and who acts are different questions.
+    # Directors, writers and actors are different people, so that their relations are distinguishable.
     crews = [max(2, num_films // share) for share in (6, 5, 3)]
     chosen = rng.sample(people, sum(crews))
     directors, writers = chosen[: crews[0]], chosen[crews[0] : -crews[2]]
@@ -98,7 +98,7 @@ def movie_triples(num_films: int = 200, seed: int = 0) -> list[Triple]:
 def _film(
     title: str, directors: list[str], writers: list[str], actors: list[str], rng: Random
 ) -> list[Triple]:
-    told = {
+    facts = {
         "directed_by": rng.sample(directors, rng.choice((1, 1, 2))),
         "written_by": rng.sample(writers, rng.choice((1, 1, 2))),
         "starred_actors": rng.sample(actors, min(len(actors), rng.choice((2, 3, 4)))),
@@ -106,11 +106,11 @@ def _film(
         "has_genre": [rng.choice(GENRES)],
         "in_language": [rng.choice(LANGUAGES)],
     }
-    return [(title, relation, value) for relation, values in told.items() for value in values]
+    return [(title, relation, value) for relation, values in facts.items() for value in values]
 
 
 def movie_questions(kb: KnowledgeBase, num_questions: int = 2000, seed: int = 0) -> list[WordQuestion]:
-    """Return questions with marks, answers and types; a type is its chain, as `~directed_by has_genre`."""
+    """Return questions with marked entities, answers and types; the type is the chain, such as `~r s`."""
     rng = Random(seed)
     links = _links(kb)
     templates = list(_templates())
@@ -124,11 +124,11 @@ def movie_questions(kb: KnowledgeBase, num_questions: int = 2000, seed: int = 0)
 
 
 def _templates() -> list[tuple[Body, str]]:
-    """Return every chain with each of its wordings, {} where the entity goes."""
+    """Return every chain with each of its wordings; {} stands for the entity."""
     films: list[tuple[Body, str]] = [
-        ((INVERSE_MARK + r,), text) for r, texts in FILMS_OF.items() for text in texts
+        ((inverse_name(r),), text) for r, texts in FILMS_OF.items() for text in texts
     ]
-    films += [((r, INVERSE_MARK + r), text) for r, texts in SAME.items() for text in texts]
+    films += [((r, inverse_name(r)), text) for r, texts in SAME.items() for text in texts]
     direct = [((r,), text) for r, texts in ASKED.items() for text in texts]
     which = [(body, which.format(clause)) for body, clause in films for which in WHICH]
     further = [
@@ -145,12 +145,12 @@ def _links(kb: KnowledgeBase) -> Links:
     for head, relation, tail in kb.facts.tolist():
         source, name, answer = kb.entities[head], kb.relations[relation], kb.entities[tail]
         links[name][source].append(answer)
-        links[INVERSE_MARK + name][answer].append(source)
+        links[inverse_name(name)][answer].append(source)
     return links
 
 
 def follow(links: Links, source: str, body: Body) -> list[str]:
-    """Return where a chain leads without ever coming back to its source, sorted."""
+    """Return the ends of a chain's paths that never return to their source, sorted."""
     reached = {source}
     for operator in body:
         reached = {answer for entity in reached for answer in links[operator].get(entity, ())} - {source}

@@ -1,8 +1,8 @@
-"""The public data sets: their names, addresses and licences, and what they are known by.
+"""The public data sets: their names, addresses, licences and checksums.
 
-Each is a folder of text files in one form. `sums.tsv` says of every file how many lines it has and the
-SHA-256 of its lines in sorted order, which depends neither on their order nor on how the file is packed.
-The archives that some files come in are not summed: what is made of them is checked instead.
+Each is a folder of text files. `sums.tsv` has the number of lines of every file and the SHA-256 of its sorted
+lines, which depends neither on their order nor on compression. Archives have no checksum; the files that are
+extracted from them are checked.
 """
 
 import os
@@ -30,9 +30,9 @@ PARTS = ("train", "valid", "test")
 
 @dataclass(frozen=True)
 class Source:
-    """One thing to download: `addresses` are tried in turn; `members` say which file each part is in.
+    """One download: `addresses` are tried in turn; `members` map each part to its file in the archive.
 
-    A member of "" is the downloaded file itself, any other one is found in the tar archive it is.
+    A member of "" is the downloaded file itself.
     """
 
     addresses: tuple[str, ...]
@@ -43,15 +43,15 @@ class Source:
 class PublicSet:
     """A data set that others have published."""
 
-    name: str  # the folder, too
+    name: str  # also the name of the folder
     title: str
     licence: str
     home: str
-    sources: tuple[Source, ...] = ()  # none: it can only be fetched by hand
+    sources: tuple[Source, ...] = ()  # none: download it by hand
 
     @property
     def files(self) -> dict[str, "Sum"]:
-        """The files of the set, and what is known of their lines."""
+        """The files of the set and their checksums."""
         start = f"{self.name}/"
         return {path.removeprefix(start): lines for path, lines in _sums().items() if path.startswith(start)}
 
@@ -62,19 +62,19 @@ class PublicSet:
 
 @dataclass(frozen=True)
 class Sum:
-    """What a file's lines are known by; without a digest only their number is known."""
+    """The checksum of a file: the number of lines and their digest, or None if only the number is known."""
 
     num_lines: int
     digest: str | None
 
     @classmethod
     def of(cls, data: bytes) -> "Sum":
-        """Return the sum of a text; blank lines and the space around lines do not count."""
+        """Return the checksum of a text; blank lines and whitespace around lines are ignored."""
         lines = sorted(line for line in map(bytes.strip, data.splitlines()) if line)
         return cls(len(lines), sha256(b"\n".join(lines)).hexdigest())
 
     def fits(self, data: bytes) -> bool:
-        """Return whether a text is the one meant, as far as that is known."""
+        """Return whether a text has this checksum."""
         found = Sum.of(data)
         return found.num_lines == self.num_lines and self.digest in (None, found.digest)
 
@@ -87,7 +87,7 @@ def _sums() -> dict[str, Sum]:
 
 
 def _each(pattern: str, commit: str, folder: str, parts: Iterable[str]) -> tuple[Source, ...]:
-    """Return a source for each part that lies in a repository as a file of its own."""
+    """Return a source for each part that is a separate file of a repository."""
     where = [pattern.format(version) + folder for version in (commit, "master")]
     return tuple(Source(tuple(f"{place}/{part}.txt" for place in where), {part: ""}) for part in parts)
 
@@ -110,7 +110,7 @@ def _conve_set(name: str, title: str, archive: str, licence: str) -> PublicSet:
 
 def _grail_set(name: str) -> PublicSet:
     sources = _each(GRAIL, "2a3dffa", name, PARTS)
-    title = "GraIL, to learn" if not name.endswith("_ind") else "GraIL, new entities"
+    title = "GraIL, training graph" if not name.endswith("_ind") else "GraIL, new entities"
     return PublicSet(f"grail/{name}", title, "see its source", "https://github.com/kkteru/grail", sources)
 
 
@@ -155,7 +155,7 @@ def find_sets(name: str) -> list[PublicSet]:
 
 
 def data_folder() -> Path:
-    """Return where the public sets lie: what NEURALLP_DATA names, or the user's cache."""
+    """Return the folder of the public data sets: NEURALLP_DATA, or the user's cache."""
     named = os.environ.get("NEURALLP_DATA")
     return Path(named) if named else _user_cache() / "neurallp"
 
@@ -169,12 +169,12 @@ def _user_cache() -> Path:
 
 
 def find_data(name: str) -> Path:
-    """Return the folder of the public set called `name`, or raise with the command that fetches it."""
+    """Return the folder of the public set called `name`, or raise with the command that downloads it."""
     (public,) = find_sets(name)
     folder = data_folder() / public.name
     if not folder.is_dir():
         raise DataError(
-            f"The data set {name!r} is not in {data_folder()}. Fetch it with `neurallp data get {name}`, "
+            f"The data set {name!r} is not in {data_folder()}. Download it with `neurallp data get {name}`, "
             "or set NEURALLP_DATA to the folder it is in."
         )
     return folder
@@ -182,10 +182,10 @@ def find_data(name: str) -> Path:
 
 def verify(public: PublicSet, folder: Path) -> dict[str, str]:
     """Return for each file of a set whether it is `right`, `wrong`, `missing`, or of the `right length`."""
-    return {name: _judge(folder / public.name / name, lines) for name, lines in public.files.items()}
+    return {name: _check(folder / public.name / name, lines) for name, lines in public.files.items()}
 
 
-def _judge(path: Path, expected: Sum) -> str:
+def _check(path: Path, expected: Sum) -> str:
     if not path.exists():
         return "missing"
     if not expected.fits(read_bytes(path)):

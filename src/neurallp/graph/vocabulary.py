@@ -1,14 +1,16 @@
 """Vocabularies: names of entities and relations, and their ids."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import DataError, UnknownNameError
-from .arrays import Ids
+
+if TYPE_CHECKING:
+    from .arrays import Ids
 
 INVERSE_MARK = "~"
 
-Operator = TypeVar("Operator", int, Ids)
+Operator = TypeVar("Operator", int, "Ids")
 
 
 def inverse_operator(operators: Operator, num_relations: int) -> Operator:

@@ -1,4 +1,4 @@
-"""Whole files in and out: read with an error that helps, written completely or not at all."""
+"""Reading and writing whole files; a write is complete or changes nothing."""
 
 import gzip
 import os
@@ -21,22 +21,22 @@ AnyPath = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class TripleFile:
-    """The triples of one file, the line of each where it has lines, and what RDF tells besides."""
+    """The triples of one file, the line number of each in text files, and the prefixes of RDF files."""
 
     path: Path
     triples: "list[Triple]"
     lines: list[int] = field(default_factory=list)
     prefixes: Mapping[str, str] = field(default_factory=dict)
-    num_literals: int = 0  # triples left out because they end in one
+    num_literals: int = 0  # triples that were skipped because their object is a literal
 
 
 def suffix_of(path: AnyPath) -> str:
-    """Return the suffix that tells the format, in small letters; .gz does not count."""
+    """Return the suffix that identifies the format, in lower case and without .gz."""
     return PurePath(Path(path).name.lower().removesuffix(".gz")).suffix
 
 
 def is_gzip(path: Path) -> bool:
-    """Return whether the name says that the content is compressed."""
+    """Return whether a file is compressed, judged by its name."""
     return path.suffix.lower() == ".gz"
 
 
@@ -49,13 +49,21 @@ def read_bytes(path: AnyPath) -> bytes:
     except FileNotFoundError:
         raise missing(path) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise FormatError(f"{path}: damaged gzip ({error}). Fetch or compress the file again.") from error
+        raise FormatError(f"{path}: damaged gzip ({error}). Download or compress the file again.") from error
     except OSError as error:
         raise DataError(f"Cannot read {path}: {error.strerror or error}.") from error
 
 
+def read_utf8(path: AnyPath) -> str:
+    """Return the text of a UTF-8 file, without a byte order mark."""
+    try:
+        return read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path}: byte {error.start + 1} is not UTF-8. Save as UTF-8.") from error
+
+
 def missing(path: Path) -> DataError:
-    """Return the error for a path that does not exist, with the nearest name beside it."""
+    """Return the error for a path that does not exist; it suggests the most similar name in its folder."""
     if not path.parent.is_dir():
         return DataError(f"There is no {path}: the folder {path.parent} does not exist.")
     near = get_close_matches(path.name, [other.name for other in path.parent.iterdir()], n=1)
@@ -64,10 +72,10 @@ def missing(path: Path) -> DataError:
 
 
 def atomic_write(path: AnyPath, data: bytes | str) -> None:
-    """Write a file whole; text as UTF-8, compressed when the name ends in .gz."""
+    """Write a file completely or not at all; text as UTF-8, compressed when the name ends in .gz."""
     content = _encode(path, data) if isinstance(data, str) else data
     with replacing(path) as file:
-        # No time stamp, so that equal content gives equal files.
+        # Without a time stamp, equal content gives equal files.
         file.write(gzip.compress(content, mtime=0) if is_gzip(Path(path)) else content)
 
 
@@ -77,18 +85,18 @@ def _encode(path: AnyPath, text: str) -> bytes:
     except UnicodeEncodeError as error:
         around = text[max(0, error.start - 20) : error.start + 20]
         raise FormatError(
-            f"{path}: {around!r} has half a surrogate pair, which UTF-8 cannot hold."
+            f"{path}: {around!r} contains half a surrogate pair, which UTF-8 cannot hold."
         ) from error
 
 
 @contextmanager
 def replacing(path: AnyPath) -> Iterator[BinaryIO]:
-    """Give a temporary file beside `path` that takes its place when the block ends well.
+    """Yield a temporary file in the folder of `path` that replaces `path` when the block succeeds.
 
-    When the block or the disk fails, the temporary file goes and what was at `path` stays. An
-    OSError within the block counts as a failure to write.
+    If the block or the disk fails, the temporary file is deleted and `path` is unchanged. An OSError
+    raised in the block is reported as a failure to write.
     """
-    target = Path(path).resolve()  # a link keeps pointing at what is written
+    target = Path(path).resolve()  # a symbolic link stays, and its target is replaced
     if target.exists() and not target.is_file():
         raise DataError(f"Cannot write {path}: it exists and is not a regular file.")
     temporary = target.with_name(f".{uuid4().hex}.tmp")

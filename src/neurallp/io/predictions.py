@@ -1,6 +1,6 @@
-"""Predictions as a file, written batch by batch: Parquet, tab- or comma-separated with a header, JSON lines.
+"""Predictions as a file, written batch by batch: Parquet, TSV or CSV with a header, or JSON lines.
 
-Text may also be .gz.
+Text formats may be compressed (.gz).
 """
 
 import gzip
@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import ConfigError, FormatError, import_extra
 from ..reasoning.answers import Predictions
 from .files import AnyPath, is_gzip, replacing, suffix_of
-from .triples.text import find_unwritable, quote_field
+from .names import find_unwritable, quote_field
 
 COLUMNS = ("head", "relation", "tail", "score", "known")
 
@@ -26,17 +26,17 @@ Writer = Callable[[BinaryIO, Iterator[Predictions]], int]
 
 
 def write_predictions(path: AnyPath, batches: Iterable[Predictions]) -> int:
-    """Write the rows of all batches, completely or not at all, and return how many there are."""
+    """Write the rows of all batches, completely or not at all, and return their number."""
     write = find_writer(path)
     try:
-        with replacing(path) as file, _packing(path, file) as content:
+        with replacing(path) as file, _compressing(path, file) as content:
             return write(content, iter(batches))
     except UnicodeEncodeError as error:
         raise FormatError(f"{path}: {error.object!r:.80} has half a surrogate pair. Rename it.") from error
 
 
-def _packing(path: AnyPath, file: BinaryIO) -> AbstractContextManager[BinaryIO]:
-    """Give the file, or what compresses into it, without a name or time: equal content gives equal files."""
+def _compressing(path: AnyPath, file: BinaryIO) -> AbstractContextManager[BinaryIO]:
+    """Return the file, or for .gz one that compresses (without a time stamp: equal content, equal files)."""
     if not is_gzip(Path(path)):
         return nullcontext(file)
     return cast(
@@ -45,7 +45,7 @@ def _packing(path: AnyPath, file: BinaryIO) -> AbstractContextManager[BinaryIO]:
 
 
 def find_writer(path: AnyPath) -> Writer:
-    """Return what writes a file of this suffix; raise before any work is done where nothing does."""
+    """Return the writer for the suffix of `path`; raise if there is none, before any work is done."""
     suffix = suffix_of(path)
     if suffix == ".parquet" and not is_gzip(Path(path)):
         return _write_parquet
@@ -76,7 +76,7 @@ def _write_text(begin: Callable[[TextIO], RowWriter]) -> Writer:
             for row in zip(*(column.tolist() for column in _columns(batch).values()), strict=True):
                 write_row(row)
             num_rows += len(batch)
-        text.detach()  # flushes, and leaves the file open for its owner
+        text.detach()  # flushes, and leaves the file open for the caller
         return num_rows
 
     return write
@@ -91,7 +91,7 @@ def _commas(text: TextIO) -> RowWriter:
 
 
 def _tabs(text: TextIO) -> RowWriter:
-    """Begin a table in which, as in our other files of tabs, quotes are letters like any other."""
+    """Write the header of a tab-separated table; as in .tsv triples, quotes have no special meaning."""
 
     def write_row(row: Row) -> object:
         for name in row[:3]:

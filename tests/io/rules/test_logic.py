@@ -3,7 +3,9 @@ from dataclasses import replace
 import pytest
 
 from neurallp.errors import FormatError
-from neurallp.io.rules.logic import quote_atom, quote_symbol, render_problog, render_prolog, render_souffle
+from neurallp.io.rules import problog, prolog, souffle
+from neurallp.io.rules.logic import quote_atom
+from neurallp.io.rules.souffle import quote_symbol
 from neurallp.io.triples import write_triples
 from neurallp.rules.rule import Rule
 
@@ -17,31 +19,31 @@ def last_line(text):
 
 def test_prolog_concludes_with_confidence():
     expected = r"derived(X, uncle, Y, 0.25) :- fact(X, father, A), fact(Y, brother, A), X \= Y."
-    assert last_line(render_prolog([UNCLE])) == expected
+    assert last_line(prolog.render([UNCLE], {})) == expected
 
 
 def test_problog_takes_the_measured_confidence_or_the_normalised_one():
-    assert last_line(render_problog([UNCLE])).startswith("0.5::derived(X, uncle, Y) :- ")
+    assert last_line(problog.render([UNCLE], {})).startswith("0.5::derived(X, uncle, Y) :- ")
     counted = replace(UNCLE, support=1, num_predictions=8)
-    assert last_line(render_problog([counted])).startswith("0.125::derived(")
+    assert last_line(problog.render([counted], {})).startswith("0.125::derived(")
 
 
 def test_souffle_declares_what_it_reads_and_writes():
-    text = render_souffle([UNCLE])
+    text = souffle.render([UNCLE], {})
     assert ".input fact\n" in text
     assert ".output derived\n" in text
     expected = 'derived(X, "uncle", Y, 0.25) :- fact(X, "father", A), fact(Y, "brother", A), X != Y.'
     assert last_line(text) == expected
 
 
-@pytest.mark.parametrize("render", [render_prolog, render_problog, render_souffle])
+@pytest.mark.parametrize("render", [prolog.render, problog.render, souffle.render])
 def test_entities_are_named_only_where_a_rule_has_no_body(render):
-    assert "entity" not in render([UNCLE])
-    assert last_line(render([UNCLE, SELF])).endswith(":- entity(X), X = Y.")
+    assert "entity" not in render([UNCLE], {})
+    assert last_line(render([UNCLE, SELF], {})).endswith(":- entity(X), X = Y.")
 
 
 def test_small_confidences_have_no_exponent():
-    assert "Y, 0.00000001)" in render_prolog([replace(UNCLE, confidence=1e-8)])
+    assert "Y, 0.00000001)" in prolog.render([replace(UNCLE, confidence=1e-8)], {})
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from neurallp.io.rules.queries import render_sparql, render_sql
+from neurallp.io.rules import sparql, sql
 from neurallp.io.triples import write_triples
 from neurallp.rules.rule import Rule
 
@@ -8,7 +8,7 @@ UNCLE = Rule("uncle", ("father", "~brother"), 0.25, distinct_ends=True)
 
 
 def test_sql_joins_facts_along_the_chain():
-    assert render_sql([UNCLE]).splitlines()[-1] == (
+    assert sql.render([UNCLE], {}).splitlines()[-1] == (
         "SELECT DISTINCT f0.head AS head, 'uncle' AS relation, f1.head AS tail, 0.25 AS confidence "
         "FROM facts AS f0, facts AS f1 "
         "WHERE f0.relation = 'father' AND f1.relation = 'brother' "
@@ -16,7 +16,7 @@ def test_sql_joins_facts_along_the_chain():
     )
 
 
-def test_the_view_tells_the_confidence_of_each_rule(tmp_path):
+def test_the_view_has_the_confidence_of_each_rule(tmp_path):
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed: pip install 'neurallp[sql]'")
     write_triples(tmp_path / "facts.csv", [("a", "r", "b"), ("b", "r", "a"), ("a", "s", "b")])
     with duckdb.connect() as connection:
@@ -25,7 +25,7 @@ def test_the_view_tells_the_confidence_of_each_rule(tmp_path):
             "header = false, names = ['head', 'relation', 'tail'])"
         )
         connection.execute(
-            render_sql([Rule("s", ("r",), 0.5), Rule("s", ("r", "r"), 0.25, distinct_ends=True)])
+            sql.render([Rule("s", ("r",), 0.5), Rule("s", ("r", "r"), 0.25, distinct_ends=True)], {})
         )
         found = connection.execute("SELECT * FROM derived ORDER BY ALL").fetchall()
     assert [(head, relation, tail, float(confidence)) for head, relation, tail, confidence in found] == [
@@ -35,7 +35,7 @@ def test_the_view_tells_the_confidence_of_each_rule(tmp_path):
 
 
 def test_sparql_is_one_query_of_full_iris():
-    assert render_sparql([UNCLE], {"": "unused:"}) == (
+    assert sparql.render([UNCLE], {"": "unused:"}) == (
         "CONSTRUCT { ?X ?relation ?Y } WHERE {\n"
         "  { ?X <urn:neurallp:father> ?A . ?Y <urn:neurallp:brother> ?A . FILTER(!isLiteral(?A)) "
         "FILTER(?X != ?Y) BIND(<urn:neurallp:uncle> AS ?relation) }\n"
@@ -43,14 +43,14 @@ def test_sparql_is_one_query_of_full_iris():
     )
 
 
-def test_prefixes_say_what_names_stand_for():
+def test_prefixes_are_expanded_to_iris():
     rule = Rule("ex:uncle", ("rdf:type",), 1.0)
-    text = render_sparql([rule], {"ex": "http://ex.org/"})
+    text = sparql.render([rule], {"ex": "http://ex.org/"})
     assert "<http://ex.org/uncle>" in text
     assert "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>" in text
 
 
-def test_literals_are_no_entities_in_sparql_either():
+def test_literals_are_not_entities_in_sparql():
     ox = pytest.importorskip(
         "pyoxigraph", reason="pyoxigraph is not installed: pip install 'neurallp[formats]'"
     )
@@ -61,5 +61,7 @@ def test_literals_are_no_entities_in_sparql_either():
         Rule("x:has", ("x:age",), 1.0),
         Rule("x:same", (), 1.0),
     ]
-    found = {(t.subject.value, t.predicate.value, t.object.value) for t in store.query(render_sparql(rules))}
+    found = {
+        (t.subject.value, t.predicate.value, t.object.value) for t in store.query(sparql.render(rules, {}))
+    }
     assert found == {("x:a", "x:same", "x:a"), ("x:c", "x:same", "x:c")}

@@ -58,7 +58,7 @@ def test_iris_are_shortened_and_literals_counted(turtle):
 
 
 def test_loading_warns_of_literals(turtle):
-    with pytest.warns(DataWarning, match=r"facts.ttl: 2 of 5 triples end in a literal; left out."):
+    with pytest.warns(DataWarning, match=r"facts.ttl: skipped 2 of 5 triples, which end in a literal."):
         kb = load(turtle)
     assert len(kb.facts) == 3
 

@@ -317,7 +317,7 @@ def test_csv_holds_the_line_ends_and_tabs_that_tsv_refuses(tmp_path):
     write_triples(tmp_path / "kb.csv", awkward)
     assert read_triples(tmp_path / "kb.csv") == awkward
     assert message_of(write_triples, tmp_path / "kb.tsv", awkward).split("\n")[0] == (
-        rf"{tmp_path}/kb.tsv: name 'a\tb' has a tab or a line end, which only .csv can hold. Rename it."
+        rf"{tmp_path}/kb.tsv: name 'a\tb' contains a tab or a line end, which only .csv can hold. Rename it."
     )
 
 

@@ -1,12 +1,12 @@
-"""Iterative structural gradient (Wang, Mazaitis and Cohen, 2014): add the rules the loss asks for, refit.
+"""Iterative structural gradient (Wang, Mazaitis and Cohen, 2014): add rules with a large gradient, fit again.
 
-A program is a set of weighted chains: score(y | x) = 1 / entities + sum over rules of weight x paths. A rule
-that is not there has weight 0, and the loss has a gradient to that weight all the same: where it is
-negative, the loss asks for the rule. Each round adds the rules asked for most and fits all weights anew.
+A program is a set of weighted chains: score(y | x) = 1 / entities + sum over rules of weight × paths. A rule
+outside the program has weight 0, and the loss has a gradient for that weight: where it is negative, adding
+the rule lowers the loss. Each round adds the rules with the largest gain and fits all weights again.
 
-Wang et al. try every rule of a few templates. Chains of any length are too many for that, so ours are
-found step by step: the gradient to the operator of one step, the later ones left open, says what all
-the rules that go on in this way are worth together.
+Wang et al. try every rule of a few templates. Chains of any length are too many for that, so this search
+extends chains step by step: the gradient for the operator of one step, with later steps open, is the gain of
+all rules that continue in this way together.
 """
 
 from collections import defaultdict
@@ -32,11 +32,11 @@ from ...rules.rule import Rule, RuleSet
 
 NUM_FITTING_STEPS = 150
 FITTING_RATE = 0.1
-PENALTY = 0.05  # on squared log weights: a rule that is never wrong would grow without end
+PENALTY = 0.05  # on squared log weights: without it, the weight of a rule without errors diverges
 
 
 class Chain(NamedTuple):
-    """A rule by ids; as long as it is being searched for, the beginning of one."""
+    """A rule by ids, or during the search the beginning of one."""
 
     query: int
     body: Body
@@ -51,10 +51,10 @@ def fit_isg(
     rules_per_round: int = 10,
     beam: int = 10,
 ) -> Reasoner:
-    """Return a reasoner over the rules found, of the round that validates best.
+    """Return a reasoner with the rules of the round that has the best validation MRR.
 
     A round adds up to `rules_per_round` rules of at most `num_steps` steps to each query; the search keeps
-    `beam` beginnings of each length.
+    `beam` partial chains of each length.
     """
     examples = TrainingExamples.of(split, TrainingConfig(training_masking="train", seed=seed))
     learner = StructuralGradient(examples)
@@ -75,17 +75,17 @@ def _valid_mrr(reasoner: Reasoner, split: Split) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """What chains say about questions: one entry for each chain with each question of its query."""
+class PathCounts:
+    """Path counts of chains: one entry for each chain with each question of its query."""
 
     questions: Ids
     chains: Ids
-    right: Tensor  # paths to the answer
-    negatives: Tensor  # paths to what is not known to be an answer
+    positives: Tensor  # paths to the answer
+    negatives: Tensor  # paths to entities that are not known answers
 
 
 class StructuralGradient:
-    """Rules so far, their weights, and the search for more."""
+    """The rules found so far, their weights, and the search for more."""
 
     def __init__(self, examples: TrainingExamples) -> None:
         self.operators = examples.operators
@@ -95,10 +95,10 @@ class StructuralGradient:
         self.rows_of = _rows_by_query(self.questions)
         self.chains: list[Chain] = []
         self.log_weights = torch.zeros(0, dtype=torch.float64)
-        self.evidence = self._collect([])
+        self.counts = self._collect([])
 
     def grow(self, num_steps: int, rules_per_round: int, beam: int) -> bool:
-        """Add to each query the chains asked for most; return whether there were any."""
+        """Add to each query the chains with the largest gain; return whether there were any."""
         gains: defaultdict[int, dict[Chain, float]] = defaultdict(dict)
         for length in range(1, num_steps + 1):
             for chain, gain in self._search(length, beam).items():
@@ -110,28 +110,28 @@ class StructuralGradient:
         return bool(new)
 
     def _search(self, length: int, beam: int) -> dict[Chain, float]:
-        """Return chains of one length that the loss asks for, with how much."""
-        wanted = self._demand()
+        """Return chains of one length with a positive gain."""
+        gradients = self._score_gradients()
         gains = {Chain(query, ()): 0.0 for query in self.rows_of}
         for _ in range(length):
-            gains = self._take_step(list(gains), length, wanted, beam)
+            gains = self._extend(list(gains), length, gradients, beam)
             if not gains:
                 break
         return gains
 
-    def _take_step(
-        self, chains: Sequence[Chain], length: int, wanted: tuple[Tensor, Tensor], beam: int
+    def _extend(
+        self, chains: Sequence[Chain], length: int, gradients: tuple[Tensor, Tensor], beam: int
     ) -> dict[Chain, float]:
         """Return the best chains of each query that are one step longer; all later steps are open.
 
-        An open chain is judged by the right paths it can still become: those that mislead need not be added.
+        The gain of an open chain counts only paths to answers, since its wrong extensions need not be added.
         """
         step = len(chains[0].body)
         if step < length - 1:
-            wanted = wanted[0], torch.zeros_like(wanted[1])
+            gradients = gradients[0], torch.zeros_like(gradients[1])
         attention = chain_attention(chains, length, self.operators.num_operators)
         attention.operator.requires_grad_()
-        self._worth(chains, attention, wanted).backward()  # type: ignore[no-untyped-call]
+        self._gain(chains, attention, gradients).backward()  # type: ignore[no-untyped-call]
         assert attention.operator.grad is not None
         by_operator = attention.operator.grad[0, :, step].numpy()
         found: defaultdict[int, dict[Chain, float]] = defaultdict(dict)
@@ -140,14 +140,16 @@ class StructuralGradient:
             found[query][Chain(query, (*body, int(operator)))] = float(by_operator[row, operator])
         return {chain: gains[chain] for gains in found.values() for chain in _best(gains, beam)}
 
-    def _worth(self, chains: Sequence[Chain], attention: Attention, wanted: tuple[Tensor, Tensor]) -> Tensor:
-        """Return by how much the loss would fall for a unit of weight on all chains, to first order."""
+    def _gain(
+        self, chains: Sequence[Chain], attention: Attention, gradients: tuple[Tensor, Tensor]
+    ) -> Tensor:
+        """Return the first-order decrease of the loss for a unit of weight on all chains."""
         found = self._collect(chains, attention)
-        to_right, to_rivals = (each[torch.from_numpy(found.questions)] for each in wanted)
-        return (to_right * found.right - to_rivals * found.negatives).sum()
+        positive, negative = (each[torch.from_numpy(found.questions)] for each in gradients)
+        return (positive * found.positives - negative * found.negatives).sum()
 
-    def _demand(self) -> tuple[Tensor, Tensor]:
-        """Return what a path to the answer is worth to each question, and what one to a rival costs."""
+    def _score_gradients(self) -> tuple[Tensor, Tensor]:
+        """Return for each question the gain of a path to its answer, and the cost of a path to a negative."""
         right, negatives = self._scores(self.log_weights)
         return 1 / right - 1 / (right + negatives), 1 / (right + negatives)
 
@@ -156,12 +158,12 @@ class StructuralGradient:
         length = max(len(chain.body) for chain in self.chains)
         attention = chain_attention(self.chains, length, self.operators.num_operators, stop=True)
         with torch.no_grad():
-            self.evidence = self._collect(self.chains, attention)
-        paths = self.evidence.right + self.evidence.negatives
+            self.counts = self._collect(self.chains, attention)
+        paths = self.counts.positives + self.counts.negatives
         each = torch.zeros(len(self.chains), dtype=torch.float64).index_add(
-            0, torch.from_numpy(self.evidence.chains), paths
+            0, torch.from_numpy(self.counts.chains), paths
         )
-        # The more paths a new rule has, the less weight each starts with.
+        # A new rule with many paths starts with a small weight.
         start = -torch.log1p(each / len(self.questions))[len(self.log_weights) :]
         self.log_weights = torch.cat([self.log_weights, start])
 
@@ -178,23 +180,23 @@ class StructuralGradient:
         self.log_weights = weights.detach()
 
     def _scores(self, log_weights: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what all rules together give the answer of each question, and all its rivals."""
-        found, num_entities = self.evidence, self.operators.num_entities
+        """Return the score of each question's answer, and the sum of the scores of its negatives."""
+        found, num_entities = self.counts, self.operators.num_entities
         weights = log_weights.exp()[torch.from_numpy(found.chains)]
         questions = torch.from_numpy(found.questions)
         prior = torch.full((len(self.questions),), 1 / num_entities, dtype=torch.float64)
-        right = prior.index_add(0, questions, weights * found.right)
+        right = prior.index_add(0, questions, weights * found.positives)
         return right, (1 - prior).index_add(0, questions, weights * found.negatives)
 
-    def _collect(self, chains: Sequence[Chain], attention: Attention | None = None) -> Evidence:
-        """Return where chains lead from the sources of their queries; with gradients to `attention`."""
+    def _collect(self, chains: Sequence[Chain], attention: Attention | None = None) -> PathCounts:
+        """Return the path counts of chains from the sources of their queries; differentiable."""
         none = np.zeros(0, dtype=np.int64)
         rows = [self.rows_of.get(chain.query, none) for chain in chains]
         asked = np.concatenate([none, *rows])
         which = np.repeat(np.arange(len(chains)), [len(each) for each in rows])
         if attention is None or not len(asked):
             nothing = torch.zeros(0, dtype=torch.float64)
-            return Evidence(none, none, nothing, nothing)
+            return PathCounts(none, none, nothing, nothing)
         questions = self.questions[asked]
         known_walks, known = self.known.pairs(questions.sources, questions.queries)
         walks = QueryBatch.unmasked(questions.sources, which)
@@ -205,10 +207,10 @@ class StructuralGradient:
             np.concatenate([questions.answers, known]),
             normalize=False,
         )
-        excused = totals.new_zeros(len(asked)).index_add(
+        filtered = totals.new_zeros(len(asked)).index_add(
             0, torch.from_numpy(known_walks), paths[len(asked) :]
         )
-        return Evidence(asked, which, paths[: len(asked)], (totals - excused).clamp(min=0.0))
+        return PathCounts(asked, which, paths[: len(asked)], (totals - filtered).clamp(min=0.0))
 
     def rules(self, split: Split) -> RuleSet:
         """Return the rules with their weights as confidences."""
@@ -226,9 +228,9 @@ class StructuralGradient:
 def chain_attention(
     chains: Sequence[Chain], length: int, num_operators: int, *, stop: bool = False
 ) -> Attention:
-    """Return attention that follows each chain, then takes every operator alike up to `length` steps.
+    """Return attention that follows each chain, then every operator equally, up to `length` steps.
 
-    With `stop` it ends where the chain ends.
+    With `stop` it ends with the chain.
     """
     operator = torch.full((1, len(chains), length, num_operators), 1 / num_operators, dtype=torch.float64)
     memory = torch.eye(length + 1, dtype=torch.float64).repeat(1, len(chains), 1, 1)
@@ -246,6 +248,6 @@ def _rows_by_query(questions: Questions) -> dict[int, Ids]:
 
 
 def _best(gains: dict[Chain, float], num: int, known: Iterable[Chain] = ()) -> list[Chain]:
-    """Return the chains asked for most that are not known; ties in order of their ids."""
+    """Return the `num` chains with the largest gain that are not known; ties in order of their ids."""
     known = set(known)
     return sorted(gains.keys() - known, key=lambda chain: (-gains[chain], chain))[:num]

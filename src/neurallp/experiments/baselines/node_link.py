@@ -1,7 +1,7 @@
-"""Node+LinkFeat (Toutanova and Chen, 2015): what links two entities, and who answers often.
+"""Node+LinkFeat (Toutanova and Chen, 2015): direct links between two entities, and frequent answers.
 
 p(y | x, q) = softmax of bias(q, y) + the sum of weight(q, k) over the operators k that lead from x to y.
-The asked fact itself is no link.
+The fact asked for is masked.
 """
 
 from collections.abc import Iterator
@@ -18,15 +18,15 @@ from ...graph.questions import Questions, ask_both_ways
 from ...graph.scores import Scores
 from ...neural.training import one_torch_thread
 
-#: A batch holds at least this many questions, and no less than this share of all.
-FEWEST_QUESTIONS, SMALLEST_SHARE = 256, 0.01
+#: A batch has at least this many questions, and at least this fraction of all.
+MIN_BATCH, MIN_BATCH_FRACTION = 256, 0.01
 
-#: On the squares of links' weights and of biases. A bias has few questions that tell of it, its own among
-#: them: kept small, it leaves what is linked to the links.
+#: Penalties on squared weights of links and on squared biases. Few questions determine a bias, so it needs
+#: the larger penalty.
 LINK_PENALTY, BIAS_PENALTY = 1e-3, 1.0
 
-# Clamp before log: what links take off and add may round to 0.
-SMALLEST_TOTAL = 1e-6
+# Totals are clamped before the logarithm: rounding can make them 0.
+MIN_TOTAL = 1e-6
 
 
 class Links(NamedTuple):
@@ -58,13 +58,13 @@ class NodeLink(torch.nn.Module):
         return Scores.of_dense(dense)
 
     def penalty(self) -> Tensor:
-        """Return what large weights cost, beside the loss of all questions."""
+        """Return the penalty that is added to the loss of all questions."""
         return LINK_PENALTY * self.weight.square().sum() + BIAS_PENALTY * self.bias.square().sum()
 
     def log_likelihood(self, questions: Questions) -> Tensor:
-        """Return log p(answer) of each question, its own fact hidden.
+        """Return log p(answer) of each question, with its own fact masked.
 
-        The sum over all entities is one for all questions of a query, but for the few that are linked.
+        The sum over all entities is shared by all questions of a query, except for entities that are linked.
         """
         queries, answers = torch.from_numpy(questions.queries), torch.from_numpy(questions.answers)
         rows, entities, linked = self._linked(questions)
@@ -73,16 +73,16 @@ class NodeLink(torch.nn.Module):
         total = self.bias[distinct].exp().sum(1)[place].index_add(0, rows, more)
         is_answer = entities == answers[rows]
         right = self.bias[queries, answers].index_add(0, rows[is_answer], linked[is_answer])
-        return right - total.clamp(min=SMALLEST_TOTAL).log()
+        return right - total.clamp(min=MIN_TOTAL).log()
 
     def _linked(self, questions: Questions) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the distinct (row, entity) that are linked, and the sum of their links' weights."""
+        """Return the distinct linked (row, entity) pairs, and the sums of the weights of their links."""
         links = self._links(questions.sources)
         queries, answers = questions.queries[links.rows], questions.answers[links.rows]
-        shown = (links.operators != queries) | (links.targets != answers)
-        keys = links.rows[shown] * self.num_entities + links.targets[shown]
+        unmasked = (links.operators != queries) | (links.targets != answers)
+        keys = links.rows[unmasked] * self.num_entities + links.targets[unmasked]
         is_new = np.diff(keys, prepend=-1) != 0
-        weights = self.weight[queries[shown], links.operators[shown]]
+        weights = self.weight[queries[unmasked], links.operators[unmasked]]
         place = torch.from_numpy(np.cumsum(is_new) - 1)
         sums = weights.new_zeros(int(is_new.sum())).index_add(0, place, weights)
         rows, entities = np.divmod(keys[is_new], self.num_entities)
@@ -113,7 +113,7 @@ def fit_node_link(
 
 
 def _batches(asked: Questions, num_epochs: int, rng: np.random.Generator) -> Iterator[Questions]:
-    size = max(FEWEST_QUESTIONS, round(SMALLEST_SHARE * len(asked)))
+    size = max(MIN_BATCH, round(MIN_BATCH_FRACTION * len(asked)))
     for _ in range(num_epochs):
         order = rng.permutation(len(asked))
         for start in range(0, len(order), size):

@@ -1,48 +1,42 @@
-"""Rules in the formats of others: which there are, and how a file of them is written and read."""
+"""Rules in files: which formats there are, and how a file of rules is written and read.
 
-import json
+A format is a module of this package. One that can be written defines `render`, one that can be read defines
+`parse` and `recognizes`. To add a format, add its module here and a line to `EXPORTS` or `IMPORTS`.
+"""
+
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ...errors import DataError, DataWarning, FormatError, require_choice
-from ...rules.rule import Rule, RuleSet
-from ...rules.simplify import face_forward, merge_duplicates
-from ..files import AnyPath, atomic_write, read_bytes
-from ..triples.text import find_unwritable
-from .logic import render_problog, render_prolog, render_souffle
-from .mined import parse_amie, parse_anyburl, render_anyburl
-from .queries import render_sparql, render_sql
-from .table import COLUMNS as RULE_COLUMNS
-from .table import make_rule, read_rules, write_rules
+from ...rules.rule import Rule
+from ..files import AnyPath, atomic_write, read_utf8
+from ..names import find_unwritable
+from .base import RuleFile
 
-#: What writes rules whose targets are no inverses; SPARQL is also told prefixes.
-RENDERERS: dict[str, Callable[[list[Rule]], str]] = {
-    "anyburl": render_anyburl,
-    "problog": render_problog,
-    "prolog": render_prolog,
-    "souffle": render_souffle,
-    "sparql": render_sparql,
-    "sql": render_sql,
-}
+#: Format -> the module that writes it: `render(rules, prefixes)` returns the text.
+EXPORTS = MappingProxyType(
+    {
+        "anyburl": "anyburl",
+        "json": "json_list",
+        "problog": "problog",
+        "prolog": "prolog",
+        "souffle": "souffle",
+        "sparql": "sparql",
+        "sql": "sql",
+        "tsv": "table",
+    }
+)
 
-PARSERS: dict[str, Callable[[str, Path], tuple[RuleSet, int]]] = {
-    "amie": parse_amie,
-    "anyburl": parse_anyburl,
-}
+#: Format -> the module that reads it: `parse(text, path)` returns a RuleFile, and `recognizes(text)` whether
+#: a text looks like this format. The order is the one in which `guess_format` tries them.
+IMPORTS = MappingProxyType({"tsv": "table", "json": "json_list", "anyburl": "anyburl", "amie": "amie"})
 
-EXPORTS = (*RENDERERS, "json", "tsv")
-IMPORTS = (*PARSERS, "json", "tsv")
-
-
-@dataclass(frozen=True)
-class RuleFile:
-    """The chain rules of a file, and how many rules it has that are no chains."""
-
-    rules: RuleSet
-    num_skipped: int = 0
+#: The formats that keep rules as they are; the others hold only what can be deduced.
+LOSSLESS = ("json", "tsv")
 
 
 def export_rules(
@@ -50,79 +44,52 @@ def export_rules(
 ) -> None:
     """Write rules in one of the formats `EXPORTS`.
 
-    `prefixes` say which IRIs names such as `ex:father` stand for in SPARQL. In the formats of others a rule
-    for `~uncle` is written as the one for `uncle` that derives the same, and once if both are given.
+    `prefixes` map the prefixes of names such as `ex:father` to IRIs; only SPARQL uses them. Formats of other
+    programs get the deductive rules only, and a rule for `~uncle` as the equivalent rule for `uncle`.
     """
-    require_choice("The format", form, EXPORTS)
+    require_choice("The format", form, tuple(EXPORTS))
     given = list(rules)
     if not given:
         raise DataError(f"{path}: there are no rules to write.")
     _require_writable(given)
-    if form == "tsv":
-        write_rules(path, given)
-    elif form == "json":
-        atomic_write(
-            path, json.dumps([rule.as_dict() for rule in given], indent=2, ensure_ascii=False) + "\n"
-        )
-    else:
-        concluding = (rule for rule in given if rule.is_deductive)
-        forward = list(merge_duplicates(map(face_forward, concluding), max))
-        text = render_sparql(forward, prefixes) if form == "sparql" else RENDERERS[form](forward)
-        atomic_write(path, text)
+    kept = given if form in LOSSLESS else _deductive(given)
+    atomic_write(path, _module(EXPORTS[form]).render(kept, prefixes or {}))
+
+
+def _deductive(rules: Iterable[Rule]) -> list[Rule]:
+    """Return the deductive rules, each from head to tail and once."""
+    from ...rules.simplify import face_forward, merge_duplicates
+
+    return list(merge_duplicates(map(face_forward, (rule for rule in rules if rule.is_deductive)), max))
+
+
+def _module(name: str) -> Any:
+    return import_module(f".{name}", __package__)
 
 
 def _require_writable(rules: Iterable[Rule]) -> None:
     for name in {name for rule in rules for name in (rule.target, *rule.body)}:
-        if why := find_unwritable(name, ""):
+        if why := find_unwritable(name):
             raise FormatError(f"Relation {name!r} {why}. Rename it.")
 
 
 def import_rules(path: AnyPath, form: str) -> RuleFile:
-    """Return the rules of a file in one of the formats `IMPORTS`; warns of rules that are no chains."""
-    require_choice("The format", form, IMPORTS)
-    file = RuleFile(read_rules(path)) if form == "tsv" else _parse(path, form)
+    """Return the rules of a file in one of the formats `IMPORTS`; warn of rules that are not chains."""
+    require_choice("The format", form, sorted(IMPORTS))
+    file: RuleFile = _module(IMPORTS[form]).parse(read_utf8(path), Path(path))
     total = len(file.rules) + file.num_skipped
     if not total:
-        raise FormatError(f"{path}: no rules of the format {form!r}. There are: {', '.join(IMPORTS)}.")
+        raise FormatError(f"{path}: no rules in the format {form!r}. Formats: {', '.join(sorted(IMPORTS))}.")
     if file.num_skipped:
-        what = f"{path}: {file.num_skipped:,} of {total:,} rules are no chains of variables; skipped."
+        what = f"{path}: skipped {file.num_skipped:,} of {total:,} rules, which are not chains of variables."
         warnings.warn(what, DataWarning, stacklevel=2)
     return file
 
 
 def guess_format(path: AnyPath) -> str:
-    """Return which of `IMPORTS` a file of rules is in, by what its first lines look like."""
-    text = _decode(path).lstrip()
-    first = text.partition("\n")[0]
-    if first.startswith("\t".join(RULE_COLUMNS)):
-        return "tsv"
-    if text.startswith("["):
-        return "json"
-    return "anyburl" if " <= " in first else "amie"
-
-
-def _parse(path: AnyPath, form: str) -> RuleFile:
-    text = _decode(path)
-    return RuleFile(_parse_json(text, path)) if form == "json" else RuleFile(*PARSERS[form](text, Path(path)))
-
-
-def _decode(path: AnyPath) -> str:
-    try:
-        return read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{path}: byte {error.start + 1} is not UTF-8. Save as UTF-8.") from error
-
-
-def _parse_json(text: str, path: AnyPath) -> RuleSet:
-    try:
-        return RuleSet([_rule(described) for described in json.loads(text)])
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise FormatError(
-            f"{path}: expected a list of rules as `neurallp export` writes it ({error})."
-        ) from error
-
-
-def _rule(described: dict[str, Any]) -> Rule:
-    """Return the rule of `Rule.as_dict`, whose text and quotient are left out: the rest says it all."""
-    known = {field.name for field in fields(Rule)}
-    return make_rule({name: value for name, value in described.items() if name in known})
+    """Return which of `IMPORTS` a file of rules is in, judged by its first lines."""
+    text = read_utf8(path).lstrip()
+    for form, module in IMPORTS.items():
+        if _module(module).recognizes(text):
+            return form
+    raise FormatError(f"{path}: not a file of rules. Formats: {', '.join(sorted(IMPORTS))}.")

@@ -1,12 +1,17 @@
-"""Rules as a table: one line each, names in JSON so that any name survives."""
+"""Rules as a table of tab-separated values: one rule on each line, every field JSON.
+
+JSON escapes tabs and line ends, so every name can be stored.
+"""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ...errors import FormatError
 from ...rules.rule import Rule, RuleSet
-from ..files import AnyPath, atomic_write, read_bytes
+from ..files import AnyPath, atomic_write, read_utf8
+from .base import RuleFile
 
 COLUMNS = (
     "confidence",
@@ -21,17 +26,22 @@ COLUMNS = (
     "body",
     "answer",
 )
-OLDER_COLUMNS = COLUMNS[:-1]
+TEXT_COLUMN = "rule"
 
 
 def write_rules(path: AnyPath, rules: Iterable[Rule]) -> None:
-    """Write rules as a table that `read_rules` gives back."""
+    """Write rules as a table that `read_rules` reads."""
     atomic_write(path, format_rules(rules))
 
 
+def read_rules(path: AnyPath) -> RuleSet:
+    """Return the rules that `write_rules` wrote; all faults of the file are raised as one FormatError."""
+    return parse(read_utf8(path), Path(path)).rules
+
+
 def format_rules(rules: Iterable[Rule]) -> str:
-    """Return rules as tab-separated values, the rule in words of logic last; every field is JSON."""
-    lines = ["\t".join([*COLUMNS, "rule"]), *(_line(rule) for rule in rules)]
+    """Return rules as tab-separated values; the last column is the rule as text, for people."""
+    lines = ["\t".join([*COLUMNS, TEXT_COLUMN]), *(_line(rule) for rule in rules)]
     return "\n".join(lines) + "\n"
 
 
@@ -40,41 +50,42 @@ def _line(rule: Rule) -> str:
     return "\t".join(json.dumps(field, ensure_ascii=False) for field in [*fields, str(rule)])
 
 
-def read_rules(path: AnyPath) -> RuleSet:
-    """Return the rules that `write_rules` wrote; all faults of the file are raised as one FormatError."""
-    # Only \n ends a line: str.splitlines would also split at characters that names may hold.
-    lines = _decode(path).split("\n")
-    columns = tuple(lines[0].split("\t")[:-1])
-    if columns not in (COLUMNS, OLDER_COLUMNS):
+def render(rules: Sequence[Rule], prefixes: Mapping[str, str]) -> str:
+    """Return the table of `format_rules`."""
+    return format_rules(rules)
+
+
+def recognizes(text: str) -> bool:
+    """Return whether a text starts with the column names."""
+    return text.startswith("\t".join(COLUMNS))
+
+
+def parse(text: str, path: Path) -> RuleFile:
+    """Return the rules of a table; `path` names the file in errors."""
+    # Only \n ends a line: str.splitlines also splits at characters that names may contain.
+    lines = text.split("\n")
+    if tuple(lines[0].split("\t")[:-1]) != COLUMNS:
         raise FormatError(f"{path}:1: expected the columns {', '.join(COLUMNS)}, got {lines[0]!r}.")
     rules, faults = [], []
     for number, line in enumerate(lines[1:], 2):
         try:
-            rules += [_parse(line, columns)] if line else []
+            rules += [_parse_line(line)] if line else []
         except (ValueError, TypeError) as error:
             faults.append(f"{path}:{number}: not a rule ({error}): {line!r}.")
     if faults:
         raise FormatError.collected(faults)
-    return RuleSet(rules)
+    return RuleFile(RuleSet(rules))
 
 
-def _decode(path: AnyPath) -> str:
-    try:
-        return read_bytes(path).decode()
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{path}: byte {error.start + 1} is not UTF-8. Save as UTF-8.") from error
-
-
-def _parse(line: str, columns: Sequence[str]) -> Rule:
+def _parse_line(line: str) -> Rule:
     values = line.split("\t")
-    if len(values) < len(columns):
-        raise ValueError(f"expected {len(columns) + 1} tab-separated fields, got {len(values)}")
-    fields = dict(zip(columns, map(json.loads, values), strict=False))
-    return make_rule(fields)
+    if len(values) < len(COLUMNS):
+        raise ValueError(f"expected {len(COLUMNS) + 1} tab-separated fields, got {len(values)}")
+    return make_rule(dict(zip(COLUMNS, map(json.loads, values), strict=False)))
 
 
 def make_rule(fields: Mapping[str, Any]) -> Rule:
-    """Return the rule of its fields as JSON has them, lists for tuples; raise ValueError for what is none."""
+    """Return the rule of its fields as JSON holds them (lists for tuples); raise ValueError if invalid."""
     if not isinstance(fields["body"], list):
         raise ValueError("the body must be a list of names")
     body, inequalities = tuple(fields["body"]), tuple((i, j) for i, j in fields.get("inequalities", ()))
@@ -82,6 +93,6 @@ def make_rule(fields: Mapping[str, Any]) -> Rule:
         raise ValueError("a unary rule names its answer, and no other rule does")
     if not all(0 <= i < j <= len(body) for i, j in inequalities):
         raise ValueError(
-            f"inequalities must name two places of the path, the earlier first, got {inequalities}"
+            f"inequalities must be two positions of the path, the earlier first, got {inequalities}"
         )
     return Rule(**{**fields, "body": body, "inequalities": inequalities})

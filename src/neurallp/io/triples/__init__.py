@@ -1,48 +1,45 @@
-"""Triples in files, known by their suffix; every one may also be .gz.
+"""Triples in files: which formats there are, and how a file or a folder is read and written.
 
-One file is a KnowledgeBase; a folder with train, and perhaps facts, valid and test, is a Split.
+The suffix identifies the format; every file may also be compressed (.gz). One file is a KnowledgeBase, a
+folder with train, and optionally facts, valid and test, is a Split.
+
+A format is a module of this package that defines `read(path)`, `write(path, triples, prefixes)` or both. To
+add a format, add its module here and its suffixes to `READERS` or `WRITERS`.
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path, PurePath
+from types import ModuleType
 
 import numpy as np
 
 from ...errors import DataError, DataWarning, FormatError
 from ...graph.knowledge_base import KnowledgeBase, Split, Triple, name_parts
-from ...graph.vocabulary import INVERSE_MARK
+from ...graph.vocabulary import INVERSE_MARK, is_inverse
 from ..files import AnyPath, TripleFile, missing, suffix_of
-from ..rules.logic import write_facts
-from .rdf import SUFFIXES as RDF_SUFFIXES
-from .rdf import read_rdf, write_rdf
-from .tables import read_parquet, write_parquet
-from .text import DELIMITERS, find_fault, find_unwritable, read_text, write_text
+from ..names import find_unwritable
+from . import prolog, rdf, tables, text
 
-READERS: dict[str, Callable[[Path], TripleFile]] = {
-    **dict.fromkeys(DELIMITERS, read_text),
-    ".parquet": read_parquet,
-    **dict.fromkeys(RDF_SUFFIXES, read_rdf),
+#: Suffix -> the module that reads it.
+READERS: dict[str, ModuleType] = {
+    **dict.fromkeys(text.DELIMITERS, text),
+    ".parquet": tables,
+    **dict.fromkeys(rdf.SUFFIXES, rdf),
 }
 
-#: What writes the formats but RDF, which is also told prefixes.
-WRITERS: dict[str, Callable[[Path, list[Triple]], None]] = {
-    **dict.fromkeys(DELIMITERS, write_text),
-    ".parquet": write_parquet,
-    ".pl": write_facts,
-    ".problog": write_facts,
-}
+#: Suffix -> the module that writes it.
+WRITERS: dict[str, ModuleType] = {**READERS, ".pl": prolog, ".problog": prolog}
 
-#: The part of a split that a file of this name holds; facts and train first, so that their names
-#: get the lowest ids.
+#: File name -> part of a split; facts and train come first, so that their names get the lowest ids.
 PARTS = {"facts": "facts", "train": "train", "valid": "valid", "dev": "valid", "test": "test"}
 
 
 def load(path: AnyPath) -> KnowledgeBase | Split:
     """Return the knowledge base in a file of triples, or the split in a folder of such files.
 
-    Warns of entities that only valid or test show: nothing can be concluded about them; and of literals.
+    Warns of entities that occur only in valid or test (no rule can answer about them), and of literals.
     """
     path = Path(path)
     files = {part: read_file(file) for part, file in find_parts(path).items()}
@@ -62,9 +59,9 @@ def load(path: AnyPath) -> KnowledgeBase | Split:
 def read_triples(path: AnyPath) -> list[Triple]:
     """Return the triples of a file in order, repetitions included.
 
-    In text, names are stripped of surrounding whitespace; blank lines and a header such as `head
-    relation tail` are left out. All faults of the file are raised as one FormatError. Triples of RDF
-    that end in a literal are left out with a warning.
+    In text files, names are stripped; blank lines and a header such as `head relation tail` are skipped. All
+    faults of a file are raised as one FormatError. Triples of RDF with a literal object are skipped with
+    a warning.
     """
     file = read_file(path)
     _warn_of_literals(file)
@@ -74,25 +71,22 @@ def read_triples(path: AnyPath) -> list[Triple]:
 def write_triples(
     path: AnyPath, triples: Iterable[Triple], prefixes: Mapping[str, str] | None = None
 ) -> None:
-    """Write triples so that `read_triples` gives them back; names the format cannot hold are refused.
+    """Write triples so that `read_triples` returns them; raise for names that the format cannot hold.
 
-    `prefixes` say which IRIs names such as `ex:anna` stand for where RDF is written.
+    `prefixes` map the prefixes of names such as `ex:anna` to IRIs; only RDF uses them.
     """
     path = Path(path)
-    suffix = _require_suffix(path, [*WRITERS, *RDF_SUFFIXES])
+    suffix = _require_suffix(path, WRITERS)
     rows = list(triples)
     _require_writable(path, rows)
-    if suffix in RDF_SUFFIXES:
-        write_rdf(path, rows, prefixes)
-    else:
-        WRITERS[suffix](path, rows)
+    WRITERS[suffix].write(path, rows, prefixes or {})
 
 
 # Finding the files
 
 
 def find_parts(path: Path) -> dict[str, Path]:
-    """Return the file of each part, facts first; a single file is all facts."""
+    """Return the file of each part, facts first; a single file holds facts only."""
     if not path.is_dir():
         return {"facts": path}
     candidates = [file for file in sorted(path.iterdir()) if suffix_of(file) in READERS and file.is_file()]
@@ -100,13 +94,13 @@ def find_parts(path: Path) -> dict[str, Path]:
     for name, part in PARTS.items():
         for file in candidates:
             if _stem(file) == name:
-                _claim(parts, part, file)
+                _assign(parts, part, file)
     if "train" not in parts:
         raise DataError(f"{path} has no train file (train{_listed(READERS)}, also .gz). {_contents(path)}")
     return parts
 
 
-def _claim(parts: dict[str, Path], part: str, file: Path) -> None:
+def _assign(parts: dict[str, Path], part: str, file: Path) -> None:
     if part in parts:
         other = parts[part].name
         raise DataError(f"{file.parent} has two files for {part}: {other} and {file.name}. Keep one.")
@@ -124,13 +118,11 @@ def _stem(path: Path) -> str:
 
 
 def _require_suffix(path: Path, known: Iterable[str]) -> str:
-    """Return the suffix that tells the format."""
+    """Return the suffix of a path, or raise if no format has it."""
     suffix = suffix_of(path)
     if suffix not in known:
         what = suffix or "a name without suffix"
-        raise FormatError(
-            f"{path}: cannot tell the format of {what}. Use {_listed(known)}, each also as .gz."
-        )
+        raise FormatError(f"{path}: unknown format: {what}. Use {_listed(known)}, each also as .gz.")
     return suffix
 
 
@@ -143,22 +135,22 @@ def _listed(suffixes: Iterable[str]) -> str:
 
 
 def read_file(path: AnyPath) -> TripleFile:
-    """Return the triples of a file and what else it tells."""
+    """Return the triples of a file with their line numbers, prefixes and number of literals."""
     path = Path(path)
     if not path.exists():
         raise missing(path)
     suffix = _require_suffix(path, READERS)
-    file = READERS[suffix](path)
+    file: TripleFile = READERS[suffix].read(path)
     if not file.triples:
         raise FormatError(f"{path}: no triples. Give one on each line: head, relation, tail.")
-    if suffix not in DELIMITERS:
-        _require_sound(file)
+    if suffix not in text.DELIMITERS:
+        _require_valid(file)
     return file
 
 
-def _require_sound(file: TripleFile) -> None:
-    """Raise where a name is empty or a relation looks like an inverse; text was judged line by line."""
-    faults = [f"{file.path}: {what}" for row in file.triples if (what := find_fault(row, "tab"))]
+def _require_valid(file: TripleFile) -> None:
+    """Raise if a name is empty or a relation looks like an inverse; text is checked line by line instead."""
+    faults = [f"{file.path}: {what}" for row in file.triples if (what := text.find_fault(row, "tab"))]
     if faults:
         raise FormatError.collected(faults)
 
@@ -166,15 +158,15 @@ def _require_sound(file: TripleFile) -> None:
 def _warn_of_literals(file: TripleFile) -> None:
     if file.num_literals:
         total = file.num_literals + len(file.triples)
-        left_out = f"{file.path}: {file.num_literals:,} of {total:,} triples end in a literal; left out."
-        warnings.warn(left_out, DataWarning, stacklevel=3)
+        skipped = f"{file.path}: skipped {file.num_literals:,} of {total:,} triples, which end in a literal."
+        warnings.warn(skipped, DataWarning, stacklevel=3)
 
 
-# Judging a split as a whole
+# Checking a split as a whole
 
 
 def _count_known(split: Split) -> tuple[int, int]:
-    """Return how many entities and relations facts and train show; theirs are the lowest ids."""
+    """Return the numbers of entities and relations in facts and train; these have the lowest ids."""
     known = np.concatenate([split.facts, split.train])
     return int(known[:, [0, 2]].max()) + 1, int(known[:, 1].max()) + 1
 
@@ -193,7 +185,7 @@ def _require_known_relations(unseen: Iterable[str], files: dict[str, TripleFile]
 def _describe_unseen(path: Path, unseen: Sequence[str]) -> str:
     return (
         f"{path}: {len(unseen):,} of the entities in valid and test have no fact, for example {unseen[0]!r}. "
-        "Nothing can be concluded about them."
+        "No rule can answer questions about them."
     )
 
 
@@ -203,9 +195,9 @@ def _describe_unseen(path: Path, unseen: Sequence[str]) -> str:
 def _require_writable(path: Path, rows: list[Triple]) -> None:
     if not rows:
         raise DataError(f"{path}: there are no triples to write.")
-    delimiter = DELIMITERS.get(suffix_of(path), ("",))[0]
+    delimiter = text.DELIMITERS.get(suffix_of(path), ("",))[0]
     names = dict.fromkeys(name for row in rows for name in row)
-    marked = dict.fromkeys(row[1] for row in rows if row[1].startswith(INVERSE_MARK))
+    marked = dict.fromkeys(row[1] for row in rows if is_inverse(row[1]))
     faults = [f"name {name!r} {why}" for name in names if (why := find_unwritable(name, delimiter))]
     faults += [f"relation {name!r} starts with {INVERSE_MARK!r}" for name in marked]
     if faults:

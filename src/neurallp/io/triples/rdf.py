@@ -1,11 +1,11 @@
 """Triples in RDF: N-Triples, Turtle and RDF/XML.
 
-An IRI becomes a short name by the prefixes of its file and some well-known ones: `ex:anna`, `rdf:type`.
-A name that is no IRI becomes one under `urn:neurallp:`, percent-encoded, and comes back as it was.
+An IRI is shortened by the prefixes of its file and some well-known ones: `ex:anna`, `rdf:type`. A name that
+is not an IRI is written as one under `urn:neurallp:`, percent-encoded, and decoded when it is read.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -54,7 +54,7 @@ class Names:
         )
 
     def shorten(self, iri: str) -> str:
-        """Return the name of an IRI: our own decoded, others by their longest prefix, or as they are."""
+        """Return the name of an IRI: decoded if under `urn:neurallp:`, else shortened by a prefix."""
         if iri.startswith(OWN):
             return unquote(iri.removeprefix(OWN))
         for namespace, prefix in self._by_length:
@@ -66,7 +66,7 @@ class Names:
         """Return the IRI of a name."""
         prefix, colon, local = name.partition(":")
         iri = self._known[prefix] + local if colon and prefix in self._known else name
-        # Some other IRI may have this short name, or none at all: then the name gets one of our own.
+        # If the IRI would not be shortened to this name again, use one under `urn:neurallp:`.
         return iri if colon and _is_iri(iri) and self.shorten(iri) == name else OWN + quote(name, safe="")
 
     def used_by(self, iris: Iterable[str]) -> dict[str, str]:
@@ -88,8 +88,8 @@ def _is_iri(text: str) -> bool:
     return True
 
 
-def read_rdf(path: Path) -> TripleFile:
-    """Return the triples of a file that link entities; those that end in a literal are counted."""
+def read(path: Path) -> TripleFile:
+    """Return the triples of a file whose objects are entities; those with a literal object are counted."""
     terms, rows, prefixes, num_literals = _parse(path)
     names = Names(prefixes)
     short = {term: term if term.startswith("_:") else names.shorten(term[1:-1]) for term in terms}
@@ -98,16 +98,16 @@ def read_rdf(path: Path) -> TripleFile:
 
 
 def _parse(path: Path) -> tuple[Iterable[str], list[Triple], dict[str, str], int]:
-    """Return the terms and triples as N-Triples writes them, the prefixes, and how many end in a literal."""
+    """Return terms and triples in N-Triples notation, the prefixes, and the number of literal objects."""
     ox = import_extra("pyoxigraph", "formats")
     parser = ox.parse(input=read_bytes(path), format=_format(path))
     try:
-        # Lines of N-Triples are split in a third of the time that the terms of a million objects take.
+        # Splitting lines of N-Triples takes a third of the time of reading terms from Triple objects.
         lines = ox.serialize(parser, format=ox.RdfFormat.N_TRIPLES).decode().split("\n")[:-1]
     except SyntaxError as error:
         raise FormatError(f"{path}:{error.lineno}: {error.msg}.") from error
     terms: dict[str, str] = {}
-    one = terms.setdefault  # one string for each term, however often it stands in the file
+    one = terms.setdefault  # share one string object among all occurrences of a term
     rows = []
     for line in lines:
         head, relation, tail = line.removesuffix(" .").split(" ", 2)
@@ -120,18 +120,18 @@ def _format(path: Path) -> Any:
     return getattr(import_extra("pyoxigraph", "formats").RdfFormat, SUFFIXES[suffix_of(path)])
 
 
-def write_rdf(path: Path, triples: Iterable[Triple], prefixes: Mapping[str, str] | None = None) -> None:
-    """Write triples so that `read_rdf` gives them back; `prefixes` say which IRIs their names stand for."""
+def write(path: Path, triples: Sequence[Triple], prefixes: Mapping[str, str]) -> None:
+    """Write triples so that `read` returns them; `prefixes` map the prefixes of their names to IRIs."""
     ox = import_extra("pyoxigraph", "formats")
-    rows, names = list(triples), Names(prefixes or {})
-    relations = {name: ox.NamedNode(names.expand(name)) for name in dict.fromkeys(row[1] for row in rows)}
+    names = Names(prefixes)
+    relations = {name: ox.NamedNode(names.expand(name)) for name in dict.fromkeys(row[1] for row in triples)}
     entities = {
-        name: _entity(name, names) for name in dict.fromkeys(name for row in rows for name in row[::2])
+        name: _entity(name, names) for name in dict.fromkeys(name for row in triples for name in row[::2])
     }
     if _format(path) == ox.RdfFormat.RDF_XML:
         _require_element_names(path, relations)
     content = ox.serialize(
-        (ox.Triple(entities[head], relations[relation], entities[tail]) for head, relation, tail in rows),
+        (ox.Triple(entities[head], relations[relation], entities[tail]) for head, relation, tail in triples),
         format=_format(path),
         prefixes={"": OWN} | names.used_by(term.value for term in [*entities.values(), *relations.values()]),
     )
@@ -146,7 +146,7 @@ def _entity(name: str, names: Names) -> Any:
             if name.startswith("_:")
             else ox.NamedNode(names.expand(name))
         )
-    except ValueError:  # no label of a blank node after all
+    except ValueError:  # not a valid label of a blank node
         return ox.NamedNode(names.expand(name))
 
 

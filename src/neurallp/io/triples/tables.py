@@ -1,6 +1,6 @@
-"""Triples as tables: Arrow, and through it Parquet, pandas, polars and whatever else speaks Arrow."""
+"""Triples as tables: Arrow, and through it Parquet, pandas, polars and other libraries that support Arrow."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +31,16 @@ def to_polars(kb: KnowledgeBase) -> Any:
 
 
 def from_table(table: Any) -> KnowledgeBase:
-    """Return the knowledge base of a table of pandas, polars, pyarrow or any other that speaks Arrow.
+    """Return the knowledge base of a table of pandas, polars, pyarrow or another library that supports Arrow.
 
-    Columns are known by their names (head, relation, tail; subject, predicate, object; …) in any order
-    and among others; a table of just three columns with other names has them in this order.
+    Columns are found by name (head, relation, tail; subject, predicate, object; …), in any order and among
+    others. A table of exactly three columns with other names is read in the order head, relation, tail.
     """
     return KnowledgeBase.from_triples(_triples(table, "The table"))
 
 
-def read_parquet(path: Path) -> TripleFile:
-    """Return the triples of a Parquet file; which columns they are is told as for `from_table`."""
+def read(path: Path) -> TripleFile:
+    """Return the triples of a Parquet file; columns are found as in `from_table`."""
     pa, parquet = import_extra("pyarrow", "formats"), import_extra("pyarrow.parquet", "formats")
     try:
         table = parquet.read_table(pa.BufferReader(read_bytes(path)))
@@ -49,7 +49,7 @@ def read_parquet(path: Path) -> TripleFile:
     return TripleFile(path, _triples(table, str(path)))
 
 
-def write_parquet(path: Path, triples: Iterable[Triple]) -> None:
+def write(path: Path, triples: Sequence[Triple], prefixes: Mapping[str, str]) -> None:
     """Write triples as a Parquet file with the columns head, relation and tail."""
     pa, parquet = import_extra("pyarrow", "formats"), import_extra("pyarrow.parquet", "formats")
     columns = zip(*triples, strict=True)

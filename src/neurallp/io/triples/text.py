@@ -1,25 +1,25 @@
 """Triples as text: head, relation and tail on each line.
 
-A .tsv has tabs and takes quotes literally, a .csv has commas and the usual quoting, and for a .txt
-the first lines decide between tabs, commas and runs of whitespace.
+Fields of a .tsv are separated by tabs and quotes are literal, fields of a .csv by commas with the usual
+quoting. For a .txt the separator (tab, comma or whitespace) is detected from the first lines.
 """
 
 import csv
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import FormatError
 from ...graph.knowledge_base import Triple
-from ...graph.vocabulary import INVERSE_MARK
+from ...graph.vocabulary import INVERSE_MARK, is_inverse
 from ..files import TripleFile, atomic_write, read_bytes, suffix_of
+from ..names import quote_field
 
-#: Separators by name; without one, any run of whitespace separates.
+#: Separators by name; None stands for any run of whitespace.
 SEPARATORS = {"tab": "\t", "comma": ",", "whitespace": None}
 
-#: What may separate the fields of a file, by its suffix. The first is the one written.
+#: The separators that a file may have, by its suffix. The first is the one that is written.
 DELIMITERS = {".tsv": ("tab",), ".csv": ("comma",), ".txt": ("tab", "comma", "whitespace")}
 
 COLUMNS = ("head", "relation", "tail")
@@ -34,7 +34,7 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class _Faults:
-    """What is wrong with one file, by line, to be raised all at once."""
+    """The faults of one file by line, collected to be raised as one error."""
 
     path: Path
     found: list[tuple[int, str]] = field(default_factory=list)
@@ -50,8 +50,8 @@ class _Faults:
 # Reading
 
 
-def read_text(path: Path) -> TripleFile:
-    """Return the triples of a file without a header, names stripped; all faults are raised as one."""
+def read(path: Path) -> TripleFile:
+    """Return the triples of a file, names stripped, header skipped; all faults are raised as one error."""
     faults = _Faults(path)
     text = _decode(read_bytes(path), faults)
     file = _collect(text, _detect(text, DELIMITERS[suffix_of(path)]), faults)
@@ -60,7 +60,7 @@ def read_text(path: Path) -> TripleFile:
 
 
 def _collect(text: str, delimiter: str, faults: _Faults) -> TripleFile:
-    """Return the rows of `text` that are sound, and add what is wrong with the others to `faults`."""
+    """Return the valid rows of `text`, and add the faults of the others to `faults`."""
     file = TripleFile(faults.path, [], [])
     rows = _rows(text, delimiter, faults)
     for line, fields in _without_header(rows, faults):
@@ -90,13 +90,13 @@ def _note_undecodable(number: int, line: bytes, faults: _Faults) -> None:
 
 
 def _detect(text: str, candidates: Sequence[str]) -> str:
-    """Return the delimiter that most of the first lines vote for; the earlier candidate if equal."""
+    """Return the delimiter that splits most of the first lines into triples; ties go to the earlier one."""
     votes = Counter(_vote(line, candidates) for line in text.split("\n", 20)[:20])
     return max(candidates, key=votes.__getitem__)
 
 
 def _vote(line: str, candidates: Sequence[str]) -> str:
-    """Return the first delimiter that makes a triple of the line, or nothing."""
+    """Return the first delimiter that splits the line into a triple, or nothing."""
     sound = (name for name in candidates if _collect(line, name, _Faults(Path())).triples)
     return next(sound, "")
 
@@ -111,7 +111,7 @@ def _rows(text: str, delimiter: str, faults: _Faults) -> Iterator[tuple[int, lis
 
 
 def _plain_rows(text: str, separator: str | None) -> Iterator[tuple[int, list[str]]]:
-    # Not splitlines, which also ends a line at U+2028 and other characters that names may have.
+    # Not splitlines, which also splits at U+2028 and other characters that names may contain.
     for number, line in enumerate(text.split("\n"), start=1):
         yield number, line.split(separator)
 
@@ -131,7 +131,7 @@ def _csv_rows(text: str, faults: _Faults) -> Iterator[tuple[int, list[str]]]:
 def _without_header(
     rows: Iterator[tuple[int, list[str]]], faults: _Faults
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows but a header; one that orders the columns otherwise is a fault."""
+    """Yield the rows without a header; a header with another order of columns is a fault."""
     for line, fields in rows:
         header = _header(fields)
         if not header:
@@ -143,13 +143,13 @@ def _without_header(
 
 
 def _header(fields: Sequence[str]) -> tuple[str, ...]:
-    """Return the column names that the fields are, in the right order, or nothing."""
+    """Return the column names in the right order if the fields are a header, else nothing."""
     return HEADERS.get(frozenset(name.lower() for name in fields), ())
 
 
 def find_fault(fields: Sequence[str], delimiter: str) -> str:
-    """Return what is wrong with a row, or nothing."""
-    if len(fields) == 3 and all(fields) and not fields[1].startswith(INVERSE_MARK):
+    """Return the fault of a row, or nothing."""
+    if len(fields) == 3 and all(fields) and not is_inverse(fields[1]):
         return ""
     row = (SEPARATORS[delimiter] or " ").join(fields)
     shown = repr(row if len(row) <= 80 else row[:79] + "…")
@@ -163,33 +163,15 @@ def find_fault(fields: Sequence[str], delimiter: str) -> str:
 # Writing
 
 
-def write_text(path: Path, rows: list[Triple]) -> None:
-    """Write triples that `find_unwritable` has nothing against."""
+def write(path: Path, triples: Sequence[Triple], prefixes: Mapping[str, str]) -> None:
+    """Write triples whose names the format can hold (see `find_unwritable`)."""
     delimiter = DELIMITERS[suffix_of(path)][0]
-    # A first row that would be taken for a header, or for a byte order mark, goes below a real header.
-    if _header(rows[0]) or rows[0][0].startswith("\ufeff"):
-        rows.insert(0, COLUMNS)
+    # A first row that would be read as a header or a byte order mark needs a real header above it.
+    needs_header = _header(triples[0]) or triples[0][0].startswith("\ufeff")
+    rows = [COLUMNS, *triples] if needs_header else triples
     atomic_write(path, "".join(_line(row, delimiter) for row in rows))
-
-
-def find_unwritable(name: str, delimiter: str) -> str:
-    """Return why a file would not give `name` back, or nothing; without a delimiter it is no text."""
-    if not name:
-        return "is empty"
-    if delimiter and name != name.strip():
-        return "begins or ends with whitespace"
-    if delimiter == "tab" and re.search("[\t\n]", name):
-        return "has a tab or a line end, which only .csv can hold"
-    if re.search("[\ud800-\udfff]", name):
-        return "has half a surrogate pair, which UTF-8 cannot hold"
-    return ""
 
 
 def _line(row: Sequence[str], delimiter: str) -> str:
     fields = map(quote_field, row) if delimiter == "comma" else row
     return (SEPARATORS[delimiter] or " ").join(fields) + "\n"
-
-
-def quote_field(name: str) -> str:
-    """Return a name as a field of .csv."""
-    return '"' + name.replace('"', '""') + '"' if re.search('[,"\r\n]', name) else name

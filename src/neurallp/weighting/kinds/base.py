@@ -73,8 +73,8 @@ class CandidateSearch(Protocol):
 class Kind(ABC):
     """One kind of rule. A subclass defines at least `name`, `find`, `rule`, `candidate` and its features.
 
-    Its features are `features` (one rule and question, in numpy), `gather` (many questions, in compiled loops),
-    or both: then the first few questions are answered without loading the compiled loops.
+    Its features are `features` (one rule and question, in numpy), `gather` (many questions, compiled), or
+    both: then the first few questions are answered without loading the compiled loops.
     """
 
     name: str

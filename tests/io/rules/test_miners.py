@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neurallp.errors import ConfigError, FormatError
+from neurallp.io.rules import amie, anyburl
 from neurallp.io.rules.atoms import Atom, body_atoms, find_chain
-from neurallp.io.rules.mined import parse_amie, parse_anyburl, render_anyburl
+from neurallp.io.rules.base import RuleFile
 from neurallp.rules.rule import Rule, RuleSet
 
 UNCLE = Rule("uncle", ("father", "brother"), 0.5, distinct_ends=True, support=60, num_predictions=120)
@@ -28,12 +29,12 @@ Mining done in 31 ms
 
 
 def parsed(text):
-    return parse_anyburl(text, Path("rules.txt"))
+    return anyburl.parse(text, Path("rules.txt"))
 
 
 def test_a_rule_is_written_as_anyburl_writes_it_and_read_back():
-    assert render_anyburl([UNCLE]) == LINE
-    assert parsed(LINE) == (RuleSet([UNCLE]), 0)
+    assert anyburl.render([UNCLE], {}) == LINE
+    assert parsed(LINE) == RuleFile(RuleSet([UNCLE]))
 
 
 @pytest.mark.parametrize(
@@ -48,8 +49,8 @@ def test_a_rule_is_written_as_anyburl_writes_it_and_read_back():
     ],
 )
 def test_atoms_may_stand_in_any_order_and_direction(text, body):
-    rules, skipped = parsed(f"4\t2\t0.5\t{text}\r\n\n")
-    assert (rules[0].target, rules[0].body, skipped) == ("r", body, 0)
+    file = parsed(f"4\t2\t0.5\t{text}\r\n\n")
+    assert (file.rules[0].target, file.rules[0].body, file.num_skipped) == ("r", body, 0)
 
 
 @pytest.mark.parametrize(
@@ -67,11 +68,11 @@ def test_atoms_may_stand_in_any_order_and_direction(text, body):
         "r(X,Y)",
     ],
 )
-def test_what_is_no_chain_is_skipped_and_counted(text):
-    assert parsed(f"4\t2\t0.5\t{text}\n") == (RuleSet([]), 1)
+def test_rules_that_are_not_chains_are_skipped_and_counted(text):
+    assert parsed(f"4\t2\t0.5\t{text}\n") == RuleFile(RuleSet([]), 1)
 
 
-def test_every_fault_is_told_with_its_line():
+def test_every_fault_is_reported_with_its_line():
     with pytest.raises(FormatError) as caught:
         parsed(f"{LINE}4\t2\tr(X,Y) <= s(X,Y)\n{LINE}4\ttwo\t0.5\tr(X,Y) <= s(X,Y)\n")
     first, second = str(caught.value).splitlines()
@@ -79,24 +80,25 @@ def test_every_fault_is_told_with_its_line():
     assert second.startswith("rules.txt:4: ")
 
 
-def test_rules_without_counts_are_refused_with_what_to_do():
+def test_anyburl_refuses_rules_without_counts_and_names_the_option():
     with pytest.raises(ConfigError, match=r"has none. Count them on facts \(--data\)"):
-        render_anyburl([replace(UNCLE, support=None)])
+        anyburl.render([replace(UNCLE, support=None)], {})
 
 
-def test_a_rule_without_body_is_refused():
-    with pytest.raises(FormatError, match="cannot write"):
-        render_anyburl([replace(UNCLE, body=())])
+def test_anyburl_refuses_a_rule_without_body():
+    with pytest.raises(FormatError, match="cannot represent"):
+        anyburl.render([replace(UNCLE, body=())], {})
 
 
 def test_confidences_are_normalised_by_target():
-    rules, _ = parsed(LINE + LINE.replace("60\t0.5", "30\t0.25"))
+    rules = parsed(LINE + LINE.replace("60\t0.5", "30\t0.25")).rules
     assert [rule.normalized_confidence for rule in rules] == [1.0, 0.5]
 
 
 def test_amie_is_read_among_its_messages():
-    rules, skipped = parse_amie(AMIE, Path("rules.tsv"))
-    assert skipped == 2
+    file = amie.parse(AMIE, Path("rules.tsv"))
+    rules = file.rules
+    assert file.num_skipped == 2
     plain = replace(UNCLE, distinct_ends=False)
     assert list(rules[:2]) == [
         plain,
@@ -105,11 +107,11 @@ def test_amie_is_read_among_its_messages():
     assert (rules[2].target, rules[2].body) == ("http://ex.org/grandfather", ("~<has son>", "~<has son>"))
 
 
-def test_a_damaged_line_of_amie_is_told():
+def test_a_damaged_line_of_amie_is_reported():
     with pytest.raises(FormatError, match=r"rules.tsv:1: expected rule, head coverage"):
-        parse_amie("?a  father  ?b   => ?a  uncle  ?b\t0.1", Path("rules.tsv"))
+        amie.parse("?a  father  ?b   => ?a  uncle  ?b\t0.1", Path("rules.tsv"))
     with pytest.raises(FormatError, match=r"rules.tsv:1"):
-        parse_amie("?a  father   => ?a  uncle  ?b\t0.1\t0.5\t0.6\t60\t120", Path("rules.tsv"))
+        amie.parse("?a  father   => ?a  uncle  ?b\t0.1\t0.5\t0.6\t60\t120", Path("rules.tsv"))
 
 
 @given(st.lists(st.sampled_from(["r", "~r", "s", "~s"]), max_size=30), st.randoms())

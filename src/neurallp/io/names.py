@@ -1,0 +1,21 @@
+"""Names in text files: which names a format can hold, and how a field of CSV is quoted."""
+
+import re
+
+
+def find_unwritable(name: str, delimiter: str = "") -> str:
+    """Return why a file could not return `name` unchanged, or nothing; without a delimiter it is not text."""
+    if not name:
+        return "is empty"
+    if delimiter and name != name.strip():
+        return "begins or ends with whitespace"
+    if delimiter == "tab" and re.search("[\t\n]", name):
+        return "contains a tab or a line end, which only .csv can hold"
+    if re.search("[\ud800-\udfff]", name):
+        return "contains half a surrogate pair, which UTF-8 cannot hold"
+    return ""
+
+
+def quote_field(name: str) -> str:
+    """Return a name as a field of .csv, quoted where it must be."""
+    return '"' + name.replace('"', '""') + '"' if re.search('[,"\r\n]', name) else name

@@ -1,0 +1,44 @@
+"""Rules as an SQL view over a table of facts."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from ...graph.vocabulary import is_inverse, relation_of
+from ...rules.rule import Rule
+from .atoms import decimal
+
+HEADER = """\
+-- What the rules conclude from a table facts(head, relation, tail).
+CREATE VIEW derived AS
+"""
+
+ENTITIES = "(SELECT head AS entity FROM facts UNION SELECT tail FROM facts) AS f0"
+
+
+def render(rules: Sequence[Rule], prefixes: Mapping[str, str]) -> str:
+    """Return one view with the columns head, relation, tail and confidence."""
+    return HEADER + "\nUNION ALL\n".join(_select(rule) for rule in rules) + ";\n"
+
+
+def _select(rule: Rule) -> str:
+    columns = [_columns(place, operator) for place, operator in enumerate(rule.body)]
+    entities = [columns[0][0], *(left for _, left in columns)] if columns else ["f0.entity"]
+    conditions = [
+        *(f"f{i}.relation = {_literal(relation_of(name))}" for i, name in enumerate(rule.body)),
+        *(f"{before[1]} = {after[0]}" for before, after in pairwise(columns)),
+        *(f"{entities[i]} <> {entities[j]}" for i, j in rule.all_inequalities),
+    ]
+    tables = ", ".join(f"facts AS f{i}" for i in range(len(columns))) or ENTITIES
+    what = f"{entities[0]} AS head, {_literal(rule.target)} AS relation, {entities[-1]} AS tail"
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    return f"SELECT DISTINCT {what}, {decimal(rule.confidence)} AS confidence FROM {tables}{where}"
+
+
+def _columns(place: int, operator: str) -> tuple[str, str]:
+    """Return the columns of an atom's source and answer."""
+    head, tail = f"f{place}.head", f"f{place}.tail"
+    return (tail, head) if is_inverse(operator) else (head, tail)
+
+
+def _literal(name: str) -> str:
+    return "'" + name.replace("'", "''") + "'"
