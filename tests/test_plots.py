@@ -71,8 +71,8 @@ def test_attention_shows_both_controllers_and_all_memories(model, tmp_path):
 
 
 def test_curves_are_named_where_there_are_several(tmp_path):
-    history = [Epoch(1, 2.0, 0.5, 1.0, True), Epoch(2, 1.0, 0.4, 1.0, False)]
-    blind = [Epoch(1, 2.0, None, 1.0, True)]
+    history = [Epoch(1, 2.0, {"mrr": 0.5}, 1.0, True), Epoch(2, 1.0, {"mrr": 0.4}, 1.0, False)]
+    blind = [Epoch(1, 2.0, {}, 1.0, True)]
     draw_curves({"seed 0": history, "no validation": blind}, tmp_path / "curves.svg")
     assert {"seed 0", "no validation"} <= set(texts(tmp_path / "curves.svg"))
 

@@ -25,7 +25,13 @@ EncoderName = Literal["order", "mean"]
 CalibrationMethod = Literal["isotonic", "platt"]
 
 #: The kinds of rules that can be weighted.
-KINDS = ("chain", "prior", "unary", "anchored", "mirrored")
+KINDS = {
+    "chain": "neurallp.weighting.kinds.chain",
+    "prior": "neurallp.weighting.kinds.prior",
+    "unary": "neurallp.weighting.kinds.unary",
+    "anchored": "neurallp.weighting.kinds.anchored",
+    "mirrored": "neurallp.weighting.kinds.mirrored",
+}
 
 C = TypeVar("C")
 
@@ -148,14 +154,12 @@ class WeightingConfig:
     num_learned: int = setting(50, "Rules of each query to take from the neural model.", flag="--learned")
     max_rules: int | None = setting(None, "Weighted rules to keep for each query.", unset="all")
     num_pairs: int = setting(200, "Known pairs of each query to mine between.", flag="--pairs")
-    mining_seconds: float = setting(300.0, "Seconds of mining for all queries together.")
+    max_paths: int = setting(20_000_000, "Paths to follow while mining for one query.")
     max_questions: int = setting(4000, "Questions of each query to fit weights on.", flag="--questions")
     masking: Masking = setting(
         "auto", "Facts masked while weights are fitted: the question's own, all links of its pair, or both."
     )
     kinds: tuple[str, ...] = setting(("chain", "prior"), f"Kinds of rules: {', '.join(KINDS)}.")
-    num_unary: int = setting(200)
-    num_anchored: int = setting(20)
     penalties: tuple[float, ...] = setting(
         (2e-4, 3e-3, 5e-2), "Penalties on squared weights; chosen on validation."
     )
@@ -170,7 +174,7 @@ class WeightingConfig:
             require_positive("other_lengths", length)
         _require_choices(self)
         for kind in self.kinds:
-            require_choice("kinds", kind, KINDS)
+            require_choice("kinds", kind, tuple(KINDS))
         if not (self.penalties and self.kinds):
             raise ConfigError("Weighting needs at least one penalty, and one kind of rules.")
 
@@ -178,11 +182,6 @@ class WeightingConfig:
     def lengths(self) -> tuple[int, ...]:
         """The maximum lengths to try."""
         return tuple(dict.fromkeys((self.max_length, *self.other_lengths)))
-
-    @property
-    def has_non_chain_kinds(self) -> bool:
-        """Whether the kinds include others than chains and the prior."""
-        return not {*self.kinds} <= {"chain", "prior"}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
 import json
+import re
+import subprocess
+import sys
 
 import pytest
 
@@ -48,7 +51,7 @@ def test_a_resumed_run_ends_as_one_that_was_not_interrupted(run, refuse, files, 
     assert "other words" in refuse(*other)
 
 
-def test_a_device_that_is_not_there_is_refused(refuse, files, tmp_path):
+def test_an_unknown_device_is_refused(refuse, files, tmp_path):
     command = "qa", "learn", files / "kb.tsv", files / "train.tsv", "--out", tmp_path / "m"
     assert "Cannot use the device 'gpu'" in refuse(*command, "--device", "gpu")
 
@@ -64,7 +67,7 @@ def test_evaluate_reports_marked_and_linked_entities_apart(run, files):
     assert "entity linked" in out
 
 
-def test_ask_gives_answers_the_rule_and_the_facts(run, files, cinema):
+def test_ask_prints_the_answers_their_rule_and_their_facts(run, files, cinema):
     question = next(q for q in cinema.test if q.kind == "release_year").unmarked
     code, out, _ = run("qa", "ask", files / "model", files / "kb.tsv", question.text)
     assert code == 0
@@ -74,7 +77,7 @@ def test_ask_gives_answers_the_rule_and_the_facts(run, files, cinema):
     assert json.loads(out)["answers"][0]["entity"] == question.answers[0]
 
 
-def test_without_a_question_one_is_asked_after_another(run, files, cinema, monkeypatch):
+def test_without_a_question_each_line_of_input_is_one(run, files, cinema, monkeypatch):
     question = next(q for q in cinema.test if q.kind == "release_year").unmarked
     lines = iter([question.text, "who directed nobody", ""])
     monkeypatch.setattr("builtins.input", lambda _: next(lines))
@@ -115,6 +118,40 @@ def test_an_unknown_experiment_is_refused_with_the_choices(refuse):
     assert "inductive" in refuse("experiment", "alchemy")
 
 
-def test_an_experiment_without_its_data_says_where_it_looks(refuse, monkeypatch):
+def test_an_experiment_without_its_data_names_the_variable_to_set(refuse, monkeypatch):
     monkeypatch.delenv("NEURALLP_DATA", raising=False)
     assert "NEURALLP_DATA" in refuse("experiment", "qa")
+
+
+def test_the_options_of_learn_are_the_settings_of_both_configurations(run):
+    code, out, _ = run("qa", "learn", "--help")
+    assert code == 0
+    options = set(re.findall(r"--[a-z-]+", out))
+    assert {"--encoder", "--steps", "--may-return", "--never-return", "--epochs", "--patience"} <= options
+    assert "[default: (never-return)]" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("command", ["learn", "evaluate", "ask"])
+def test_a_missing_file_is_refused_before_torch_is_imported(files, tmp_path, command):
+    paths = {
+        "learn": [tmp_path / "none.tsv", files / "train.tsv"],
+        "evaluate": [files / "model", files / "kb.tsv", tmp_path / "none.tsv"],
+        "ask": [files / "model", tmp_path / "none.tsv", "who"],
+    }[command]
+    arguments = ["neurallp", "qa", command, *map(str, paths)]
+    program = (
+        f"import sys; sys.argv = {arguments!r}\nfrom neurallp.cli import main\n"
+        "try: main()\nexcept SystemExit as done: print(done.code, 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "2 False\n"
+    assert "none.tsv" in done.stderr
+
+
+def test_a_note_shows_that_a_name_fits_several_entities(run, files, cinema, tmp_path):
+    title = next(name for name in cinema.kb.entities if name.startswith("The "))
+    facts = (files / "kb.tsv").read_text(encoding="utf-8")
+    (tmp_path / "kb.tsv").write_text(f"{facts}{title.upper()}\thas_genre\tOpera\n", encoding="utf-8")
+    code, out, _ = run("qa", "ask", files / "model", tmp_path / "kb.tsv", f"who directed {title}")
+    assert code == 0
+    assert f"Note: Taken to be about '{title}'; the name also fits '{title.upper()}'" in out

@@ -7,6 +7,7 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 
 import pytest
+from samples import weighted_program
 from typer.main import get_command
 
 from neurallp import ConfigError, KnowledgeBase, Rule, load_model
@@ -15,8 +16,7 @@ from neurallp.datasets.family import family_triples
 from neurallp.io.rules import export_rules
 from neurallp.io.rules.table import read_rules, write_rules
 from neurallp.io.triples import write_triples
-from neurallp.pipeline.learn import offered_rules
-from neurallp.pipeline.program import WeightedProgram
+from neurallp.pipeline.learn import rules_to_weigh
 from neurallp.rules.support import measure
 from neurallp.weighting.mining import Miner
 
@@ -44,8 +44,7 @@ def as_json(run, *arguments):
 
 
 def bodies(folder, query):
-    weighted = load_model(folder).weighted
-    weighted = weighted.weighted if isinstance(weighted, WeightedProgram) else weighted
+    weighted = load_model(folder).weighted_rules
     each = weighted.queries[weighted.relations.operator_id(query)]
     return {tuple(map(weighted.relations.operator_name, body)) for body in each.bodies}
 
@@ -62,7 +61,7 @@ def test_the_rules_of_a_file_are_weighted_both_ways(run, data, rules, tmp_path):
     assert json.loads((tmp_path / "out" / "metrics.json").read_text())["test"] == found["test"]
 
 
-def test_more_rules_are_found_where_wanted_and_no_more_kept(run, data, rules, tmp_path):
+def test_more_rules_are_mined_and_at_most_max_rules_kept(run, data, rules, tmp_path):
     more = as_json(run, "weigh", rules, data, "--out", tmp_path / "more", "--mine", 20, "--length", 2)
     least = as_json(
         run, "weigh", "-", data, "--out", tmp_path / "least", "--mine", 20, "--length", 2, "--max-rules", 1
@@ -72,15 +71,15 @@ def test_more_rules_are_found_where_wanted_and_no_more_kept(run, data, rules, tm
     assert more["test"]["mrr"] > least["test"]["mrr"]
 
 
-def test_weigh_says_how_good_the_rules_are_and_where_they_went(run, data, rules, tmp_path):
+def test_weigh_prints_measures_and_the_folder(run, data, rules, tmp_path):
     code, out, err = run("weigh", rules, data, "--out", tmp_path / "out", "--kinds", "chain")
     assert (code, err) == (0, "")
     assert "realistic" in out
     assert f"Weighted rules in {tmp_path / 'out'}: 4 chain." in out.replace("\n", "")
-    assert not any(each.prior for each in load_model(tmp_path / "out").weighted.queries.values())
+    assert not any(each.prior for each in load_model(tmp_path / "out").weighted_rules.queries.values())
 
 
-def test_without_parts_to_judge_weigh_prints_no_table(run, data, rules, tmp_path):
+def test_without_validation_and_test_weigh_prints_no_table(run, data, rules, tmp_path):
     (tmp_path / "split").mkdir()
     shutil.copy(data, tmp_path / "split" / "train.tsv")
     code, out, _ = run("weigh", rules, tmp_path / "split", "--out", tmp_path / "out")
@@ -88,25 +87,25 @@ def test_without_parts_to_judge_weigh_prints_no_table(run, data, rules, tmp_path
     assert out.startswith(f"Weighted rules in {tmp_path / 'out'}: 4 chain, ")
 
 
-def test_lengths_to_choose_from_are_for_rules_that_are_found(run, refuse, data, rules, tmp_path):
+def test_other_lengths_are_refused_without_mining(run, refuse, data, rules, tmp_path):
     message = refuse("weigh", rules, data, "--out", tmp_path / "out", "--or-length", 1)
-    assert "--mine" in message
+    assert "--candidates" in message
     found = as_json(
         run, "weigh", "-", data, "--out", tmp_path / "out", "--mine", 9, "--length", 1, "--or-length", 2
     )
     assert found["test"]["mrr"] > 0.5
-    assert load_model(tmp_path / "out").weighted.max_length == 2
+    assert load_model(tmp_path / "out").weighted_rules.max_length == 2
 
 
-def test_there_must_be_something_to_weigh(refuse, data, tmp_path):
+def test_weigh_refuses_data_without_a_matching_rule(refuse, data, tmp_path):
     write_rules(tmp_path / "other.tsv", [Rule("bigger", ("smaller",), 0.9)])
     for path in ("-", tmp_path / "other.tsv"):
         message = refuse("weigh", path, data, "--out", tmp_path / "out")
-        assert "--mine" in message
+        assert "--candidates" in message
     assert not (tmp_path / "out").exists()
 
 
-def test_kinds_that_are_no_chains_need_no_rules_and_are_named_in_the_printout(run, data, tmp_path):
+def test_non_chain_kinds_need_no_given_rules_and_are_printed(run, data, tmp_path):
     made = as_json(run, "weigh", "-", data, "--out", tmp_path, "--kinds", "unary,anchored, mirrored")
     assert made["rules"] > 0
     found = as_json(run, "rules", tmp_path, "--limit", 1000, "--min-confidence", 0)
@@ -119,7 +118,7 @@ def test_kinds_that_are_no_chains_need_no_rules_and_are_named_in_the_printout(ru
 
 def test_the_prior_can_be_weighted_alone(run, data, tmp_path):
     made = as_json(run, "weigh", "-", data, "--out", tmp_path, "--kinds", "prior")
-    assert made["kinds"] == {"prior": len(load_model(tmp_path).weighted.queries)}
+    assert made["kinds"] == {"prior": len(load_model(tmp_path).weighted_rules.queries)}
     _, out, _ = run("weigh", "-", data, "--out", tmp_path, "--kinds", "prior")
     assert out.endswith(f": {made['kinds']['prior']} prior.\n")
     found = as_json(run, "rules", tmp_path, "--query", "uncle", "--min-confidence", 0)
@@ -132,7 +131,7 @@ def test_given_rules_are_not_left_out_silently(refuse, data, rules, tmp_path):
 
 
 @pytest.mark.parametrize("verb", [("weigh", "-"), ("learn",)])
-def test_a_kind_that_there_is_not_is_refused_before_anything_is_done(refuse, data, tmp_path, verb):
+def test_an_unknown_kind_is_refused_before_anything_is_written(refuse, data, tmp_path, verb):
     message = refuse(*verb, data, "--out", tmp_path / "out", "--kinds", "chain,anchord")
     assert "Did you mean 'anchored'?" in message
     assert not (tmp_path / "out").exists()
@@ -153,8 +152,8 @@ def learned(data, tmp_path_factory):
     return made
 
 
-def test_learn_weighs_but_not_as_published_nor_where_it_is_told_not_to(learned):
-    weighted = {name: load_model(folder).weighted is not None for name, folder in learned.items()}
+def test_learn_weighs_by_default_but_not_with_the_preset_paper_or_no_weigh(learned):
+    weighted = {name: load_model(folder).weighted_rules is not None for name, folder in learned.items()}
     assert weighted == {"default": True, "paper": False, "bare": False}
     assert not (learned["paper"] / "weighted.safetensors").exists()
 
@@ -166,12 +165,12 @@ def test_weighted_models_rank_better(learned):
 
 def test_a_model_s_most_confident_rules_can_be_weighted(run, data, learned, tmp_path):
     found = as_json(run, "weigh", learned["bare"], data, "--out", tmp_path / "out")
-    assert isinstance(load_model(tmp_path / "out"), WeightedProgram)
+    assert not load_model(tmp_path / "out").has_model
     again = as_json(run, "weigh", tmp_path / "out", data, "--out", tmp_path / "again")
     assert again == {**found, "model": str(tmp_path / "again")}
 
 
-def test_weighted_rules_are_weighted_anew_with_all_their_kinds(run, data, tmp_path):
+def test_weighted_rules_are_weighted_again_with_all_their_kinds(run, data, tmp_path):
     kinds = "chain,prior,unary,anchored,mirrored"
     few = ("--mine", 5, "--length", 2, "--max-rules", 12)
     first = as_json(run, "weigh", "-", data, "--out", tmp_path / "first", "--kinds", kinds, *few)
@@ -182,33 +181,35 @@ def test_weighted_rules_are_weighted_anew_with_all_their_kinds(run, data, tmp_pa
         run, "weigh", tmp_path / "again", data, "--out", tmp_path / "some", "--kinds", "chain,anchored"
     )
     assert some["kinds"] == {kind: first["kinds"][kind] for kind in ("chain", "anchored")}
-    write_rules(tmp_path / "all.tsv", offered_rules(load_model(tmp_path / "first"), 0))
+    write_rules(tmp_path / "all.tsv", rules_to_weigh(load_model(tmp_path / "first"), 0))
     read = as_json(run, "weigh", tmp_path / "all.tsv", data, "--out", tmp_path / "read")
     assert read["kinds"] == first["kinds"]
 
 
-def test_a_learned_model_offers_the_rules_that_answer_for_it(run, data, learned, tmp_path):
+def test_weigh_takes_the_weighted_rules_of_a_learned_model(run, data, learned, tmp_path):
     found = as_json(run, "weigh", learned["default"], data, "--out", tmp_path / "out")
-    weighted = load_model(learned["default"]).weighted.weighted
+    weighted = load_model(learned["default"]).weighted_rules
     assert found["kinds"] == weighted.num_of_kinds
 
 
 def test_a_model_is_not_written_over_by_weighted_rules(refuse, data, learned):
     assert "Give another folder" in refuse("weigh", learned["bare"], data, "--out", learned["bare"])
-    with pytest.raises(ConfigError, match="holds a model"):
-        load_model(learned["default"]).weighted.save(learned["bare"])
-    assert load_model(learned["bare"]).weighted is None
+    program = load_model(learned["default"])
+    bare = weighted_program(program.weighted_rules, program.plan.weighting)
+    with pytest.raises(ConfigError, match="holds a neural model"):
+        bare.save(learned["bare"])
+    assert load_model(learned["bare"]).weighted_rules is None
 
 
-def test_a_model_saved_over_a_weighted_one_answers_itself(learned, tmp_path):
+def test_a_model_saved_over_a_weighted_one_removes_the_weighted_rules(learned, tmp_path):
     folder = shutil.copytree(learned["default"], tmp_path / "model")
     load_model(learned["bare"]).save(folder)
-    assert load_model(folder).weighted is None
+    assert load_model(folder).weighted_rules is None
     assert {path.name for path in folder.iterdir()} == {path.name for path in learned["bare"].iterdir()}
 
 
 @pytest.mark.parametrize("form", ["anyburl", "prolog"])
-def test_what_is_exported_concludes(run, data, learned, tmp_path, form):
+def test_only_deductive_rules_are_exported(run, data, learned, tmp_path, form):
     saved = [rule for rule in read_rules(learned["default"] / "rules.tsv") if rule.weight > 0]
     against, *kept = saved
     prior = Rule("uncle", ("uncle",), 0.0, weight=2.0, kind="prior")
@@ -224,7 +225,7 @@ def test_what_is_exported_concludes(run, data, learned, tmp_path, form):
     assert found.read_text() == expected.read_text()
 
 
-def test_a_weighted_model_is_asked_and_proves_by_the_same_commands(run, learned, data):
+def test_ask_and_explain_work_on_a_weighted_model(run, learned, data):
     head, relation, tail = next(triple for triple in family_triples(40, 3) if triple[1] == "uncle")
     answers = as_json(run, "ask", learned["default"], data, "--relation", relation, "--head", head)
     score = {answer["entity"]: answer["score"] for answer in answers}[tail]
@@ -252,5 +253,5 @@ def test_ctrl_c_while_weighting_keeps_the_model(run, data, tmp_path, monkeypatch
     finally:
         signal.signal(signal.SIGINT, before)
     assert (code, bool(interrupted)) == (0, True)
-    assert load_model(tmp_path).weighted is None
+    assert load_model(tmp_path).weighted_rules is None
     assert (tmp_path / "rules.tsv").exists()

@@ -52,12 +52,12 @@ def torch_lstm(ours):
 
 
 def _copy_gates(theirs, ours):
-    forget, write, show, candidate = ours.chunk(4)
-    theirs.copy_(torch.cat([write, forget, candidate, show]))
+    forget, input_gate, output_gate, candidate = ours.chunk(4)
+    theirs.copy_(torch.cat([input_gate, forget, candidate, output_gate]))
 
 
 def hidden_states(relation_controller, rank, query):
-    """Return h_0 … h_{T+1}: zero, then what an LSTM says to the query T times and to END (eq. 9)."""
+    """Return h_0 … h_{T+1}: zero, then the states of an LSTM that reads the query T times and END once (eq. 9)."""
     one = relation_controller.controllers[rank]
     asked = relation_controller.embedding(torch.tensor([query]))
     read = torch.cat([asked] * one.num_steps + [one.end.unsqueeze(0)])
@@ -96,7 +96,7 @@ def test_ranks_are_the_first_axis_and_each_has_its_own_mind(shape):
     assert len(operator.flatten(1).unique(dim=0)) == shape["num_controllers"]
 
 
-def test_the_attention_of_a_query_does_not_depend_on_its_company():
+def test_the_attention_of_a_query_does_not_depend_on_the_other_queries():
     relation_controller = controller()
     together, alone = attend(relation_controller), attend(relation_controller, [3])
     for all_queries, one_query in zip(together, alone, strict=True):
@@ -135,20 +135,21 @@ def test_previous_keys_read_h0_to_the_last_and_present_keys_h1_to_this(
 
 @pytest.mark.parametrize("memory_keys", ["previous", "present"])
 @pytest.mark.parametrize(("num_steps", "num_controllers"), [(1, 2), (3, 1)])
-def test_the_way_back_leads_to_the_slopes_of_every_weight(num_steps, num_controllers, memory_keys):
+def test_the_gradients_of_every_weight_equal_finite_differences(num_steps, num_controllers, memory_keys):
     allowed = torch.ones(NUM_OPERATORS, NUM_OPERATORS, dtype=torch.bool)
     allowed[2, 3:] = False
     relation_controller = controller(num_steps, num_controllers, memory_keys, allowed)
     queries = torch.tensor([4, 2])
-    attention, back = relation_controller.read(queries)
-    gradients = [torch.randn(each.shape, dtype=torch.float64) for each in attention.pair]
+    pair = relation_controller(queries).pair
+    gradients = [torch.randn(each.shape, dtype=torch.float64) for each in pair]
 
     def weighted_sum():
-        pairs = zip(relation_controller(queries).pair, gradients, strict=True)
-        return sum((each * gradient).sum() for each, gradient in pairs)
+        with torch.no_grad():
+            pairs = zip(relation_controller(queries).pair, gradients, strict=True)
+            return sum((each * gradient).sum() for each, gradient in pairs)
 
-    found = zip(relation_controller.named_parameters(), back(*gradients), strict=True)
-    for (name, weight), gradient in found:
+    found = torch.autograd.grad(pair, [*relation_controller.parameters()], gradients)
+    for (name, weight), gradient in zip(relation_controller.named_parameters(), found, strict=True):
         expected = finite_differences(weighted_sum, weight.data)
         torch.testing.assert_close(gradient, expected, rtol=1e-5, atol=1e-8, msg=name)
 
@@ -167,11 +168,11 @@ def test_a_controller_of_given_vectors_carries_gradients_to_them_and_its_weights
     assert torch.autograd.gradcheck(attention, [each.detach().requires_grad_() for each in (query, *weights)])
 
 
-def test_the_forget_gate_starts_open_and_the_others_level():
+def test_the_forget_bias_starts_at_1_and_the_others_at_0():
     for one in controller().controllers:
-        write, forget, candidate, show = torch_lstm(one.lstm).bias_ih_l0.chunk(4)
+        input_gate, forget, candidate, output_gate = torch_lstm(one.lstm).bias_ih_l0.chunk(4)
         assert (forget == 1).all()
-        assert not torch.cat([write, candidate, show]).any()
+        assert not torch.cat([input_gate, candidate, output_gate]).any()
 
 
 def test_the_first_memory_has_logit_0_under_previous_keys():
@@ -206,7 +207,7 @@ def test_end_is_read_last(memory_keys):
     ),
     queries=st.lists(st.integers(0, NUM_OPERATORS - 1), min_size=1, max_size=4),
 )
-def test_operators_that_are_not_allowed_get_exactly_0_and_the_others_share_1(flags, queries):
+def test_operators_that_are_not_allowed_get_exactly_0_and_the_others_sum_to_1(flags, queries):
     allowed = torch.tensor(flags)
     operator = attend(controller(allowed=allowed), queries)[0]
     for place, query in enumerate(queries):

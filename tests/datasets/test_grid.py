@@ -2,6 +2,8 @@ from collections import defaultdict
 from random import Random
 
 import pytest
+from neurallp.experiments.cells import Results
+from neurallp.experiments.paths import evaluate_queries, learn_paths
 
 from neurallp.datasets.grid import (
     DIRECTIONS,
@@ -13,8 +15,6 @@ from neurallp.datasets.grid import (
 )
 from neurallp.errors import ConfigError
 from neurallp.experiments import find_experiment
-from neurallp.experiments.cells import Results
-from neurallp.experiments.paths import evaluate_queries, learn_paths
 from neurallp.experiments.run import jobs_of, run
 from neurallp.experiments.tabulating import tabulate
 

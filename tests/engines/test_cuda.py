@@ -17,6 +17,7 @@ from neurallp.engines.cuda import CudaEngine
 from neurallp.engines.reference import ReferenceEngine
 from neurallp.errors import ConfigError
 from neurallp.graph.operators import Operators
+from neurallp.neural.gradients import score_attention
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 DEVICE = "cpu" if INTERPRETED else "cuda"
@@ -165,7 +166,7 @@ def test_scores_of_all_entities_equal_the_reference(num_walks):
 
 @needs_gpu
 @pytest.mark.parametrize("max_bytes", [1, 1 << 30])
-def test_the_way_back_in_inference_mode_leads_to_what_autograd_finds(max_bytes):
+def test_gradients_in_inference_mode_equal_those_of_autograd(max_bytes):
     rng = np.random.default_rng(13)
     facts, operators = random_operators(rng)
     pair = [
@@ -180,7 +181,7 @@ def test_the_way_back_in_inference_mode_leads_to_what_autograd_finds(max_bytes):
     wanted = *ends, *torch.autograd.grad(ends, given.pair, gradients)
     with torch.inference_mode():
         attention = Attention(*(each.clone() for each in pair))
-        followed = engine.score_with_backward(attention, walks, rows, entities, normalize=True)
+        followed = score_attention(engine, attention, walks, rows, entities, normalize=True)
         found = followed.scores, followed.totals, *followed.backward(*(each.clone() for each in gradients))
     for ours, theirs in zip(found, wanted, strict=True):
         torch.testing.assert_close(ours, theirs.detach())

@@ -2,8 +2,8 @@ import gzip
 import json
 
 import pytest
-
 from neurallp.experiments.cells import Results
+
 from neurallp.experiments.qa import TRIALS, chain_of, experiment, measure, split_questions
 from neurallp.io.triples import write_triples
 
@@ -12,7 +12,7 @@ TYPES = {"directed_by": "movie_to_director", "~written_by": "writer_to_movie"}
 
 @pytest.fixture
 def folder(cinema, tmp_path, monkeypatch):
-    """The made-up films, laid out as the public data sets are."""
+    """The invented films as files in the layout of the public data sets."""
     names, relations = cinema.kb.entities, cinema.kb.relations
     questions = [q for q in cinema.train if q.kind in TYPES] * 3
     for trial in TRIALS:
@@ -28,13 +28,13 @@ def folder(cinema, tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_each_trial_is_a_line_with_the_published_figure_beside_it(folder):
+def test_each_trial_is_a_row_with_its_published_figure(folder):
     (plan,) = experiment(quick=True, device="cpu").plans
     assert [cell.labels["set"] for cell in plan.cells] == [f"{trial.name} (quick)" for trial in TRIALS]
     assert all(cell.published for cell in plan.cells)
 
 
-def test_a_trial_is_measured_and_laid_out(folder, tmp_path):
+def test_a_trial_has_all_measures_and_a_figure(folder, tmp_path):
     pytest.importorskip("sklearn")
     (plan,) = (wanted := experiment(quick=True, device="cpu")).plans
     outcome = measure(seed=0, **plan.cells[-1].arguments)
@@ -45,18 +45,18 @@ def test_a_trial_is_measured_and_laid_out(folder, tmp_path):
     assert (tmp_path / "pictures" / "questions-metaqa-3-hop.png").stat().st_size > 1000
 
 
-def test_what_is_held_out_is_not_fitted_on(folder):
+def test_held_out_questions_are_not_trained_on(folder):
     train, test = split_questions(TRIALS[-1], seed=0)
     everything, _ = split_questions(TRIALS[0], seed=0)
     assert len(test) == len(everything) // 10
     assert len(train) + len(test) == len(everything)
 
 
-def test_a_type_names_its_chain():
+def test_the_name_of_a_type_describes_its_chain():
     assert chain_of("writer_to_movie_to_year") == ("~written_by", "release_year")
 
 
-def test_questions_are_laid_out_with_their_rules(cinema):
+def test_every_question_has_a_position_and_a_rule_in_the_figure(cinema):
     pytest.importorskip("sklearn")
     from neurallp.experiments.question_picture import lay_out
 

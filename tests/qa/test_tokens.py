@@ -11,7 +11,7 @@ def test_words_are_compared_without_case_accents_and_punctuation():
 
 
 @given(st.text())
-def test_every_word_stands_where_it_says(text):
+def test_the_span_of_every_token_is_in_the_text(text):
     for token in tokenise(text):
         assert text[token.start : token.stop].strip()
 
@@ -22,14 +22,25 @@ def test_an_empty_question_is_refused(text):
         split_words(text)
 
 
-def test_a_question_as_long_as_a_book_is_refused():
+def test_a_question_of_too_many_words_is_refused():
     split_words("word " * MAX_WORDS)
     with pytest.raises(QuestionError, match=r"10,000 words; at most 200"):
         split_words("word " * 10_000)
 
 
-def test_the_most_frequent_words_have_the_lowest_numbers_and_surprise_least():
+def test_frequent_words_have_low_ids_and_low_surprisal():
     words = WordVocabulary.of([["who", "wrote"], ["who", "directed"], ["who", "wrote"]])
     assert words.id("who") < words.id("wrote") < words.id("directed")
     assert words.surprisal("who") < words.surprisal("wrote") < words.surprisal("rio")
     assert words.id("rio") == UNKNOWN
+
+
+def test_words_of_equal_frequency_are_in_alphabetical_order():
+    assert list(WordVocabulary.of([["b", "a"], ["c", "c"]]).counts) == ["c", "a", "b"]
+
+
+def test_a_vocabulary_without_words_knows_only_the_special_ids():
+    words = WordVocabulary.of([])
+    assert len(words) == 3
+    assert words.surprisal("who") == 0
+    assert "who" not in words

@@ -1,58 +1,45 @@
 import json
-import warnings
 from dataclasses import replace
-from xml.etree import ElementTree
 
 import numpy as np
 import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import attention_of, attentions, edges, knowledge_bases, model_settings, rules_over, untrained
+from reasoning_samples import (
+    BIG_FAMILY,
+    FAMILY,
+    OTHER_FAMILY,
+    UNCLES,
+    family,
+    questions,
+    reason,
+    rule_sets,
+)
+from samples import (
+    attention_of,
+    edges,
+    knowledge_bases,
+    model_settings,
+    neural_program,
+    untrained,
+)
 
 from neurallp import (
     ConfigError,
     DataError,
     KnowledgeBase,
-    Program,
-    Proof,
     Reasoner,
     Rule,
-    RuleProgram,
-    TrainingConfig,
     UnknownNameError,
     load_model,
 )
 from neurallp.errors import DataWarning
 from neurallp.graph.knowledge_base import name_parts
-from neurallp.graph.operators import Operators
-from neurallp.reasoning.paths import PathSearch
 from neurallp.reasoning.reasoner import require_relations
-from neurallp.reasoning.svg import draw_paths
-from neurallp.rules.simplify import invert_rule
 
 few = settings(max_examples=25, deadline=None)
 ALL = 10**6
-
-FAMILY = [("anna", "father", "bob"), ("bob", "brother", "carl"), ("anna", "uncle", "carl")]
-OTHER_FAMILY = [("zoe", "father", "yan"), ("yan", "brother", "xan")]
-
-
-def family(**settings_):
-    return untrained(KnowledgeBase.from_triples(FAMILY), **settings_)
-
-
-def reason(kb, model):
-    """Return a reasoner on the readable engine; what it notes about relations is tested by itself."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        return Reasoner(kb, model, engine="reference")
-
-
-def questions(kb):
-    """Return (head, relation) for every entity and operator."""
-    operators = [kb.relations.operator_name(k) for k in range(kb.relations.num_operators)]
-    return [(head, relation) for head in kb.entities for relation in operators]
 
 
 def oracle_terms(kb, model, source, query, answer):
@@ -112,22 +99,6 @@ def test_a_proof_holds_every_rule_and_path_with_what_it_adds(kb, settings_, data
     assert len(found) == len(proof.terms)
     query = kb.relations.operator_id(relation)
     assert found == pytest.approx(oracle_terms(kb, model, source, query, answer), rel=1e-9)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    kb=knowledge_bases(),
-    attention=attentions(most_steps=3, num_operators=4),
-    answer=st.sampled_from([0, -1]),
-)
-def test_paths_are_all_found_and_the_largest_first(kb, attention, answer):
-    answer %= len(kb.entities)
-    found = list(PathSearch(Operators.of(kb), *attention).paths(0, answer))
-    contributions = np.array([contribution for _, _, contribution in found])
-    assert (contributions > 0).all()
-    assert (np.diff(contributions) <= 1e-15).all()
-    scores = [oracle.score(edges(kb), *rank, source=0) for rank in zip(*attention, strict=True)]
-    assert contributions.sum() == pytest.approx(sum(score.get(answer, 0) for score in scores))
 
 
 @few
@@ -256,51 +227,6 @@ def test_renaming_entities_changes_nothing_but_the_names(kb, settings_, order):
         assert after == pytest.approx(before)
 
 
-# Sentences
-
-
-def test_an_answer_reads_as_a_sentence():
-    reasoner = reason(KnowledgeBase.from_triples(OTHER_FAMILY), family())
-    proof = reasoner.explain("zoe", "uncle", "xan")
-    assert str(proof.answer) == "uncle(zoe, xan)"
-    assert str(proof) == "uncle(zoe, xan) because father(zoe, yan) and brother(yan, xan)"
-
-
-def test_an_answer_asked_from_the_tail_reads_the_same_way_round():
-    reasoner = reason(KnowledgeBase.from_triples(OTHER_FAMILY), family())
-    (answer,) = [a for a in reasoner.ask(tail="xan", relation="uncle") if a.entity == "zoe"]
-    assert str(answer) == "uncle(zoe, xan)"
-    proof = reasoner.explain(answer.source, answer.query, answer.entity)
-    assert str(proof) == "uncle(zoe, xan) because brother(yan, xan) and father(zoe, yan)"
-
-
-def test_an_answer_with_many_reasons_gives_one_a_line():
-    kb = KnowledgeBase.from_triples([*OTHER_FAMILY, ("zoe", "father", "will"), ("will", "brother", "xan")])
-    first, *others = str(reason(kb, family()).explain("zoe", "uncle", "xan")).splitlines()
-    reasons = [first.removeprefix("uncle(zoe, xan) because ")]
-    reasons += [line.removeprefix("  and because ") for line in others]
-    assert sorted(reasons) == [f"father(zoe, {name}) and brother({name}, xan)" for name in ("will", "yan")]
-
-
-def test_being_the_same_is_a_reason_where_a_relation_is_reflexive():
-    kb = KnowledgeBase.from_triples([("a", "same", "a"), ("a", "same", "b")])
-    reasons = {str(term) for term in reason(kb, untrained(kb)).explain("b", "same", "b", k=ALL).terms}
-    assert "b = b" in reasons
-
-
-def test_a_proof_is_one_json_object():
-    reasoner = reason(KnowledgeBase.from_triples(OTHER_FAMILY), family())
-    proof = reasoner.explain("zoe", "uncle", "xan")
-    found = json.loads(json.dumps(proof.as_dict()))
-    assert found["entity"] == "xan"
-    assert found["score"] == pytest.approx(found["terms"][0]["contribution"])
-    assert found["terms"][0]["path"] == ["zoe", "yan", "xan"]
-    assert found["terms"][0]["because"] == "father(zoe, yan) and brother(yan, xan)"
-    assert found["terms"][0]["rule"] == "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y"
-    assert found["remainder"] == pytest.approx(0, abs=1e-9)
-    assert Proof(proof.answer, ()).as_dict()["remainder"] == proof.answer.score
-
-
 # Other knowledge bases
 
 
@@ -330,7 +256,7 @@ def test_relations_the_model_does_not_know_are_ignored():
 
 def test_a_knowledge_base_that_shares_no_relation_is_refused():
     strangers = KnowledgeBase.from_triples([("a", "likes", "b")])
-    for refuse in (reason, lambda kb, model: Program(model, TrainingConfig()).reasoner(kb)):
+    for refuse in (reason, lambda kb, model: neural_program(model).reasoner(kb)):
         with pytest.raises(DataError, match=r"share no relation\. The model knows 'father', 'brother'"):
             refuse(strangers, family())
 
@@ -352,92 +278,6 @@ def test_an_unknown_name_comes_with_a_suggestion():
 def test_a_question_has_exactly_one_end(ends):
     with pytest.raises(ConfigError, match="Give the head or the tail"):
         reason(KnowledgeBase.from_triples(FAMILY), family()).ask(relation="uncle", **ends)
-
-
-# Given rules
-
-UNCLES = [
-    Rule("uncle", ("father", "brother"), 0.9, distinct_ends=True),
-    Rule("uncle", ("mother", "brother"), 0.5, distinct_ends=True),
-]
-BIG_FAMILY = [
-    ("zoe", "father", "yan"),
-    ("yan", "brother", "xan"),
-    ("zoe", "mother", "uma"),
-    ("uma", "brother", "xan"),
-    ("uma", "brother", "will"),
-]
-
-
-@st.composite
-def rule_sets(draw):
-    """Draw rules over r0 and r1, some of which want different entities at some places and some do not."""
-    return draw(st.lists(rules_over("r0", "r1"), min_size=1, max_size=5))
-
-
-def rule_scores(kb, rules, source, query):
-    """Return {entity: score}, every ground path of every rule counted."""
-    own = [rule for rule in rules if rule.target == query]
-    turned = [invert_rule(rule) for rule in rules if invert_rule(rule).target == query]
-    scores = {}
-    for rule in own or turned:
-        body = tuple(map(kb.relations.operator_id, rule.body))
-        for path in oracle.enumerate_paths(edges(kb), source, body):
-            if oracle.is_apart(path, rule):
-                scores[path[-1]] = scores.get(path[-1], 0) + rule.confidence
-    return scores
-
-
-@pytest.mark.parametrize("engine", ["reference", "cpu"])
-@few
-@given(kb=knowledge_bases(), rules=rule_sets())
-def test_given_rules_score_their_confidence_times_their_paths(engine, kb, rules):
-    reasoner = Reasoner(kb, rules, engine)
-    for head, relation in questions(kb)[::3]:
-        answers = reasoner.ask(head=head, relation=relation, k=ALL)
-        found = {kb.entities.id(answer.entity): answer.score for answer in answers}
-        assert found == pytest.approx(rule_scores(kb, rules, kb.entities.id(head), relation))
-
-
-@few
-@given(kb=knowledge_bases(), rules=rule_sets())
-def test_the_terms_of_given_rules_add_up_and_the_largest_come_first(kb, rules):
-    reasoner = reason(kb, rules)
-    for head, relation in questions(kb)[::3]:
-        for tail in kb.entities:
-            proof = reasoner.explain(head, relation, tail, k=ALL)
-            contributions = [term.contribution for term in proof.terms]
-            assert sum(contributions) == pytest.approx(proof.answer.score, rel=1e-12)
-            assert contributions == sorted(contributions, reverse=True)
-
-
-@few
-@given(kb=knowledge_bases(), rules=rule_sets())
-def test_a_batch_of_questions_scores_as_each_does_alone(kb, rules):
-    reasoner = reason(kb, rules)
-    rng = np.random.default_rng(0)
-    sources, queries = rng.integers(len(kb.entities), size=20), rng.integers(4, size=20)
-    together = reasoner.scores(sources, queries).dense()
-    alone = [reasoner.scores(sources[i : i + 1], queries[i : i + 1]).dense()[0] for i in range(20)]
-    assert (together == np.array(alone)).all()
-
-
-def test_rules_written_by_hand_derive_what_has_no_facts_yet():
-    kb = KnowledgeBase.from_triples(BIG_FAMILY)
-    reasoner = Reasoner(kb, UNCLES, "reference")
-    answers = reasoner.ask(head="zoe", relation="uncle")
-    assert {answer.entity: answer.score for answer in answers} == {"xan": 1.4, "will": 0.5}
-    assert [answer.entity for answer in reasoner.ask(tail="will", relation="uncle")] == ["zoe"]
-    proof = reasoner.explain("zoe", "uncle", "xan")
-    assert str(proof).splitlines()[0] == "uncle(zoe, xan) because father(zoe, yan) and brother(yan, xan)"
-    assert proof.terms[0].rule == UNCLES[0]
-
-
-def test_given_rules_are_ranked_by_the_same_code():
-    split = name_parts({"train": [*BIG_FAMILY, ("zoe", "uncle", "will")], "test": [("zoe", "uncle", "xan")]})
-    found = RuleProgram(UNCLES).evaluate(split, engine="reference")
-    assert (found.mrr, found.num_questions) == (1.0, 2)
-    assert RuleProgram(UNCLES).evaluate_per_relation(split, engine="reference")[1].keys() == {"uncle"}
 
 
 # Why not
@@ -527,38 +367,11 @@ def test_predictions_come_in_batches_that_cover_every_source(monkeypatch):
     ]
 
 
-# Drawings
-
-
-def test_a_proof_is_drawn_with_every_entity_and_relation_of_its_paths():
-    proof = reason(KnowledgeBase.from_triples(BIG_FAMILY), UNCLES).explain("zoe", "uncle", "xan")
-    drawn = ElementTree.fromstring(proof.svg())
-    texts = "".join(drawn.itertext())
-    for name in ("uncle(zoe, xan)", "zoe", "xan", "yan", "uma", "father", "mother", "brother", "0.9"):
-        assert name in texts
-    links = [each for each in drawn.iter() if each.get("class") == "link"]
-    assert len(links) == 4
-    assert all("marker-end" in link.attrib for link in links)
-
-
-def test_an_arrow_points_from_head_to_tail_whichever_way_it_is_walked():
-    kb = KnowledgeBase.from_triples([("a", "child", "b")])
-    drawn = reason(kb, [Rule("parent", ("~child",), 1.0)]).explain("b", "parent", "a").svg()
-    assert "marker-start" in drawn
-    assert "marker-end" not in drawn
-
-
-@few
-@given(name=st.text(min_size=1), relation=st.text(min_size=1))
-def test_any_name_can_be_drawn(name, relation):
-    ElementTree.fromstring(draw_paths(name, name, name, [((relation, relation), (name, name, name), "1")]))
-
-
 # After saving and loading
 
 
 def test_a_saved_model_reasons_about_new_entities_with_relations_missing_and_to_spare(tmp_path):
-    Program(family(num_steps=2).float(), TrainingConfig()).save(tmp_path / "model")
+    neural_program(family(num_steps=2).float()).save(tmp_path / "model")
     loaded = load_model(tmp_path / "model")
     kb = KnowledgeBase.from_triples([*OTHER_FAMILY, ("zoe", "likes", "tom")])
     with pytest.warns(DataWarning) as notes:

@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 from itertools import islice
 
@@ -8,9 +7,17 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from samples import attention_of, attentions, edges, knowledge_bases, model_settings, rules_over, untrained
+from samples import (
+    attention_of,
+    attentions,
+    edges,
+    knowledge_bases,
+    model_settings,
+    neural_program,
+    untrained,
+)
 
-from neurallp import KnowledgeBase, Program, Rule, RuleSet, TrainingConfig
+from neurallp import KnowledgeBase
 from neurallp.controller.attention import Attention
 from neurallp.engines.base import QueryBatch
 from neurallp.engines.reference import ReferenceEngine
@@ -43,7 +50,7 @@ def oracle_rules(ranks):
 
 def family_program(**settings_):
     kb = KnowledgeBase.from_triples(FAMILY)
-    return Program(untrained(kb, **settings_), TrainingConfig(), kb)
+    return neural_program(untrained(kb, **settings_), kb)
 
 
 # Algorithm 1
@@ -153,93 +160,7 @@ def test_on_facts_only_rules_that_predict_something_are_recovered(kb, settings_,
     assert list(uncounted) == [replace(rule, support=None, num_predictions=None) for rule in found]
 
 
-# How rules read
-
-
-@pytest.mark.parametrize(
-    ("target", "body", "text"),
-    [
-        ("uncle", ("father", "brother"), "uncle(X, Y) <= father(X, A), brother(A, Y)"),
-        ("uncle", ("father", "~brother"), "uncle(X, Y) <= father(X, A), brother(Y, A)"),
-        ("~uncle", ("brother", "~father"), "uncle(Y, X) <= brother(X, A), father(Y, A)"),
-        ("uncle", ("uncle",), "uncle(X, Y) <= uncle(X, Y)"),
-        ("uncle", ("~nephew",), "uncle(X, Y) <= nephew(Y, X)"),
-        ("same", (), "same(X, Y) <= X = Y"),
-        ("r", ("a", "b", "c", "d"), "r(X, Y) <= a(X, A), b(A, B), c(B, C), d(C, Y)"),
-    ],
-)
-def test_a_rule_reads_from_the_source_to_the_answer(target, body, text):
-    assert str(Rule(target, body, 0.5)) == text
-    assert str(Rule(target, body, 0.5, distinct_ends=True)) == f"{text}, X != Y"
-
-
-def test_a_long_rule_never_uses_a_variable_twice():
-    text = str(Rule("r", ("s",) * 40, 0.5)).split("<= ")[1]
-    variables = [atom.split(", ")[0] for atom in text.split("s(")[1:]]
-    assert len(set(variables)) == 40
-
-
-def test_a_rule_is_one_json_object_that_reads_itself():
-    rule = Rule("uncle", ("father", "brother"), 0.5, 1.0, True, support=1, num_predictions=2)
-    found = json.loads(json.dumps(rule.as_dict()))
-    assert found == {
-        "target": "uncle",
-        "body": ["father", "brother"],
-        "confidence": 0.5,
-        "normalized_confidence": 1.0,
-        "distinct_ends": True,
-        "support": 1,
-        "num_predictions": 2,
-        "inequalities": [],
-        "weight": None,
-        "kind": "chain",
-        "answer": None,
-        "measured_confidence": 0.5,
-        "rule": "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y",
-    }
-
-
-def test_a_rule_is_vacuous_only_when_its_body_is_its_target():
-    assert Rule("uncle", ("uncle",), 1.0).is_vacuous
-    assert Rule("~uncle", ("~uncle",), 1.0).is_vacuous
-    assert not Rule("uncle", ("~uncle",), 1.0).is_vacuous
-    assert not Rule("uncle", ("uncle", "uncle"), 1.0).is_vacuous
-
-
-# Rule sets and filters
-
-
-def test_a_rule_set_is_a_sequence_that_knows_its_targets():
-    rules = [Rule("uncle", ("a",), 0.5), Rule("aunt", ("b",), 0.4), Rule("uncle", ("c",), 0.3)]
-    found = RuleSet(rules)
-    assert list(found) == rules
-    assert found == RuleSet(iter(rules))
-    assert found.targets == ["uncle", "aunt"]
-    assert list(found.about("uncle")) == [rules[0], rules[2]]
-    assert repr(found) == "RuleSet(3 rules for 2 queries)"
-
-
-def kept(wanted):
-    rules = RuleSet(
-        [
-            Rule("uncle", ("father", "brother"), 0.5, 1.0),
-            Rule("uncle", ("mother", "~brother"), 0.3, 0.6),
-            Rule("uncle", ("~nephew",), 0.1, 0.2),
-            Rule("uncle", (), 0.05, 0.1),
-        ]
-    )
-    return [rule.body for rule in rules.select(wanted)]
-
-
-def test_filters_keep_what_they_say():
-    father, mother, nephew, same = kept(RuleFilter())
-    assert kept(RuleFilter(min_confidence=0.2)) == [father, mother, nephew]
-    assert kept(RuleFilter(max_length=1)) == [nephew, same]
-    assert kept(RuleFilter(max_length=0)) == [same]
-    assert kept(RuleFilter(allow=["father", "brother"])) == [father, same]
-    assert kept(RuleFilter(allow=[])) == [same]
-    assert kept(RuleFilter(deny=["brother"])) == [nephew, same]
-    assert kept(RuleFilter(min_confidence=0.5, deny=["father"])) == [mother]
+# Rules of a program
 
 
 @pytest.mark.parametrize(
@@ -269,45 +190,6 @@ def test_a_program_gives_the_rules_of_every_query_both_ways():
     rules = program.rules(limit=3)
     assert rules.targets == ["father", "brother", "uncle", "~father", "~brother", "~uncle"]
     assert list(rules.about("~uncle")) == list(program.rules("~uncle", limit=3))
-
-
-# Measured on facts
-
-
-def pairs_of(kb, body):
-    """Return every (source, end) that a body links: composition of sets, an operator at a time."""
-    ends = {(e, e) for e in range(len(kb.entities))}
-    for k in map(kb.relations.operator_id, body):
-        links = {(source, target) for source, operator, target in edges(kb) if operator == k}
-        ends = {(x, z) for x, y in ends for start, z in links if start == y}
-    return ends
-
-
-@few
-@given(
-    kb=knowledge_bases(num_relations=2, most_facts=12),
-    rule=rules_over("r0", "r1"),
-)
-def test_measured_support_equals_a_count_of_all_pairs(kb, rule):
-    (rule,) = measure([rule], kb)
-    body = tuple(map(kb.relations.operator_id, rule.body))
-    predicted = {
-        (path[0], path[-1])
-        for source in range(len(kb.entities))
-        for path in oracle.enumerate_paths(edges(kb), source, body)
-        if oracle.is_apart(path, rule)
-    }
-    right = predicted & pairs_of(kb, [rule.target])
-    assert (rule.num_predictions, rule.support) == (len(predicted), len(right))
-    assert rule.measured_confidence == (len(right) / len(predicted) if predicted else 0)
-
-
-def test_measuring_changes_nothing_else():
-    rule = Rule("uncle", ("father", "brother"), 0.5, 0.9, distinct_ends=True)
-    (measured,) = measure([rule], KnowledgeBase.from_triples(FAMILY))
-    assert rule.measured_confidence is None
-    assert measured == Rule("uncle", ("father", "brother"), 0.5, 0.9, True, support=1, num_predictions=2)
-    assert measured.measured_confidence == 0.5
 
 
 def test_support_is_counted_on_the_knowledge_base_given():

@@ -8,7 +8,7 @@ import pytest
 from feature_samples import NAMES, clues_over, oracle_clues
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import edges, knowledge_bases
+from samples import edges, knowledge_bases, weighted_program
 
 from neurallp import ConfigError, KnowledgeBase, Reasoner, Rule, RuleProgram, load_model
 from neurallp.config import WeightingConfig
@@ -18,7 +18,6 @@ from neurallp.graph.operators import Operators
 from neurallp.graph.questions import ask_both_ways
 from neurallp.io.rules.table import read_rules, write_rules
 from neurallp.pipeline.learn import weigh_rules
-from neurallp.pipeline.program import WeightedProgram
 from neurallp.rules.simplify import simplify
 from neurallp.rules.support import measure
 from neurallp.weighting.features import Clue, csr_segments
@@ -89,7 +88,7 @@ def kb():
 
 
 def rules_of(kb, *clues):
-    return WeightedProgram(weighted_clues(kb, kb.relations.id("colour"), clues), QUICK, kb)
+    return weighted_program(weighted_clues(kb, kb.relations.id("colour"), clues), QUICK, kb)
 
 
 def test_a_proof_names_those_that_have_the_same(kb):
@@ -193,14 +192,14 @@ def program(split):
 
 @pytest.mark.parametrize("kind", ["unary", "anchored", "mirrored"])
 def test_each_kind_is_learned_only_where_it_is_wanted(split, program, kind):
-    assert kind in {clue.kind for each in program.weighted.queries.values() for clue in each.clues}
+    assert kind in {clue.kind for each in program.weighted_rules.queries.values() for clue in each.clues}
     rest = tuple(each for each in EVERY if each != kind)
-    fewer = weigh_rules(split, replace(QUICK, kinds=rest, num_candidates=3, max_questions=20)).weighted
+    fewer = weigh_rules(split, replace(QUICK, kinds=rest, num_candidates=3, max_questions=20)).weighted_rules
     assert kind not in {clue.kind for each in fewer.queries.values() for clue in each.clues}
 
 
 def test_without_chains_there_are_none(split):
-    weighted = weigh_rules(split, replace(QUICK, kinds=("anchored",), max_questions=20)).weighted
+    weighted = weigh_rules(split, replace(QUICK, kinds=("anchored",), max_questions=20)).weighted_rules
     assert not any(each.bodies for each in weighted.queries.values())
     assert len(weighted) > 0
 
@@ -224,7 +223,7 @@ def test_what_all_that_share_it_have_is_learned():
 
 
 def test_no_more_rules_are_kept_than_wanted_of_all_kinds_together(split):
-    fewer = weigh_rules(split, replace(QUICK, max_rules=6)).weighted
+    fewer = weigh_rules(split, replace(QUICK, max_rules=6)).weighted_rules
     assert max(map(len, fewer.queries.values())) == 6
     assert {clue.kind for each in fewer.queries.values() for clue in each.clues}
 
@@ -233,8 +232,8 @@ def test_all_kinds_are_read_as_they_were_written(split, program, tmp_path):
     program.save(tmp_path)
     loaded = load_model(tmp_path)
     assert loaded.weighting_config == QUICK
-    for query, each in program.weighted.queries.items():
-        again = loaded.weighted.queries[query]
+    for query, each in program.weighted_rules.queries.items():
+        again = loaded.weighted_rules.queries[query]
         assert (again.bodies, again.clues, again.prior) == (each.bodies, each.clues, each.prior)
         np.testing.assert_array_equal(again.weights, each.weights)
         np.testing.assert_array_equal(again.confidences, each.confidences)

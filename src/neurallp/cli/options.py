@@ -11,16 +11,18 @@ import typer
 
 from ..config import EngineName
 from ..errors import ConfigError
+from .completion import complete_entity, complete_relation
 
 if TYPE_CHECKING:
     from ..graph.knowledge_base import KnowledgeBase, Split
+    from ..reasoning.reasoner import Reasoner
 
 
-def existing_data(path: Path) -> Path:
+def existing_data(path: Path | None) -> Path | None:
     """Return a path to data; where nothing is there, raise before anything heavy is imported."""
     from ..io.files import missing
 
-    if not path.exists():
+    if path is not None and not path.exists():
         raise missing(path)
     return path
 
@@ -37,6 +39,14 @@ def existing_source(path: Path) -> Path:
     """Return a model folder or a file of rules."""
     return path if path.is_file() else existing_model(path)
 
+
+FactHead = Annotated[str, typer.Argument(autocompletion=complete_entity, help="The fact's head.")]
+FactRelation = Annotated[str, typer.Argument(autocompletion=complete_relation, help="The fact's relation.")]
+FactTail = Annotated[str, typer.Argument(autocompletion=complete_entity, help="The fact's tail.")]
+Reasons = Annotated[int, typer.Option("-k", min=1, help="Reasons, at most.")]
+Prefixes = Annotated[
+    list[str] | None, typer.Option(metavar="NAME=IRI", help="What a prefix of names stands for (repeat).")
+]
 
 #: The parameter of a command whose place the derived options take.
 SETTINGS = "settings"
@@ -66,7 +76,7 @@ Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in --ou
 
 
 def with_settings(
-    *configs: type, defaults: Mapping[str, Any] | None = None, omit: tuple[str, ...] = ()
+    *configs: type, defaults: Mapping[str, Any] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command an option for each setting of some configurations that has a help text.
 
@@ -74,7 +84,7 @@ def with_settings(
     shows `defaults` instead of the configuration's own. A setting of two configurations gets one option.
     """
     settings = {name: each for config in reversed(configs) for name, each in _settings(config).items()}
-    settings = {name: settings[name] for name in _in_order(configs) if name not in omit}
+    settings = {name: settings[name] for name in _in_order(configs)}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         def run(**given: Any) -> None:
@@ -188,3 +198,21 @@ def load_known(path: Path) -> "KnowledgeBase":
 
     data = load(path)
     return data.known if isinstance(data, Split) else data
+
+
+def load_reasoner(model: Path, data: Path) -> "Reasoner":
+    """Return a reasoner with the program of `model` over the facts of `data`."""
+    from ..pipeline.program import load_program
+
+    return load_program(model).reasoner(load_known(data))
+
+
+def parse_prefixes(given: list[str] | None) -> dict[str, str]:
+    """Return the prefixes that `NAME=IRI` options define."""
+    pairs = [each.partition("=") for each in given or ()]
+    for name, equals, iri in pairs:
+        if not equals or ":" not in iri:
+            raise ConfigError(
+                f"Give a prefix as NAME=IRI, such as ex=http://ex.org/, not {name + equals + iri!r}."
+            )
+    return {name: iri for name, _, iri in pairs}

@@ -10,14 +10,14 @@ from rich.markup import escape
 
 from ..config import Preset, QuestionConfig, QuestionTrainingConfig
 from .options import Device, Engine, Json, Resume, choose_device, existing_data, load_known, with_settings
-from .output import console, log, print_json, question_measures_table, say, show_error
+from .output import console, print_json, question_measures_table, say, show_error
 
 if TYPE_CHECKING:
     from ..graph.knowledge_base import KnowledgeBase
+    from ..neural.loop import Epoch
     from ..pipeline.questions import QuestionProgram
     from ..qa.answers import WordAnswers
     from ..qa.examples import WordQuestion
-    from ..qa.training import QuestionEpoch, QuestionTraining
 
 qa = typer.Typer(
     help="Questions in plain words: learn, evaluate, ask.",
@@ -36,7 +36,9 @@ def existing_question_model(path: Path) -> Path:
 
 def existing_files(paths: list[Path]) -> list[Path]:
     """Return paths to data; raise for the first that does not exist, before anything heavy is imported."""
-    return list(map(existing_data, paths))
+    for path in paths:
+        existing_data(path)
+    return paths
 
 
 Facts = Annotated[
@@ -78,28 +80,29 @@ def learn(
     as_json: Json = False,
 ) -> None:
     """Learn to answer QUESTIONS from the facts of KB; questions need not name relations."""
-    from ..pipeline.questions import finish_questions, prepare_questions
+    from ..config import configure_questions
 
-    configs = _configure(preset, settings, out if resume else None)
+    settings = _with_resumed(settings, out if resume else None)
+    configure_questions(preset, **settings)  # refuses wrong settings before the data is loaded
     facts, asked = load_known(kb), _load_questions(questions)
-    training = prepare_questions(facts, asked, *configs, engine=engine, device=choose_device(device, engine))
-    _learn(training, out, resume, as_json)
-    program = finish_questions(training, facts)
-    best = training.best_epoch
-    metrics = {"valid": {"accuracy": best.valid_accuracy, "hits@1": best.valid_hits_at_1}}
+
+    from ..pipeline.questions import learn_questions
+    from .callbacks import QuestionTrainingProgress
+
+    where = {"engine": engine, "device": choose_device(device, engine)}
+    with QuestionTrainingProgress(out, resume=resume, quiet=as_json) as callbacks:
+        program = learn_questions(facts, asked, preset=preset, callbacks=callbacks, **where, **settings)
+    best = next(epoch for epoch in reversed(program.history) if epoch.is_best)
+    metrics = {"valid": {name: best.metrics[name] for name in ("accuracy", "hits@1")}}
     program.save(out, metrics)
     _report(program, best, out, metrics, as_json)
 
 
-def _configure(
-    preset: str, given: dict[str, Any], resumed: Path | None
-) -> tuple[QuestionConfig, QuestionTrainingConfig]:
-    """Return both configurations; a resumed run keeps its settings except those given."""
-    from ..config import configure_questions
+def _with_resumed(given: dict[str, Any], resumed: Path | None) -> dict[str, Any]:
+    """Return the settings of the run that is resumed, if any, replaced by those given."""
     from ..io.models.checkpoints import read_settings
 
-    kept = {} if resumed is None else read_settings(resumed)
-    return configure_questions(preset, **kept | given)
+    return given if resumed is None else read_settings(resumed) | given
 
 
 def _load_questions(paths: list[Path]) -> "list[WordQuestion]":
@@ -108,43 +111,8 @@ def _load_questions(paths: list[Path]) -> "list[WordQuestion]":
     return [question for path in paths for question in load_questions(path)]
 
 
-def _learn(training: "QuestionTraining", out: Path, resume: bool, quiet: bool) -> None:
-    """Train with progress and a checkpoint after every epoch; Ctrl-C ends training, the best epoch stays."""
-    from ..io.models import folders
-    from ..io.models import questions as question_models
-
-    folders.make_folder(out)
-    if resume:
-        question_models.resume_questions(out, training)
-    try:
-        for _ in watch(training, quiet):
-            question_models.write_question_checkpoint(out, training)
-    except KeyboardInterrupt:
-        if not training.history:
-            say("Stopped in the first epoch; nothing is saved.")
-            raise
-        say(f"Stopped after epoch {len(training.history)}; the best so far is saved. Continue with --resume.")
-
-
-def watch(training: "QuestionTraining", quiet: bool) -> "Iterator[QuestionEpoch]":
-    """Yield the epochs of a run and show a progress bar (hidden when stderr is not a terminal)."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(None), TimeRemainingColumn(), TextColumn("left"))
-    shown = log.is_terminal and not quiet
-    with Progress(*columns, console=log, disable=not shown, transient=True, expand=True) as progress:
-        total = training.config.num_epochs * training.num_batches
-        done = len(training.history) * training.num_batches
-        task = progress.add_task(f"Epoch {len(training.history) + 1}", total=total, completed=done)
-        training.on_step = lambda: progress.advance(task)
-        for epoch in training.epochs():
-            last = f"loss {epoch.loss:.3f}, valid Hits@1 {epoch.valid_hits_at_1:.3f}"
-            progress.update(task, description=f"Epoch {epoch.number + 1}: {last}")
-            yield epoch
-
-
 def _report(
-    program: "QuestionProgram", best: "QuestionEpoch", out: Path, metrics: dict[str, Any], as_json: bool
+    program: "QuestionProgram", best: "Epoch", out: Path, metrics: dict[str, Any], as_json: bool
 ) -> None:
     if as_json:
         summary = {"model": str(out), "epochs": len(program.history), "best_epoch": best.number}
@@ -153,7 +121,7 @@ def _report(
     seconds = sum(epoch.seconds for epoch in program.history)
     console.print(
         f"Best of {len(program.history)} epochs, in {seconds:.1f} s: number {best.number}, "
-        f"Hits@1 {best.valid_hits_at_1:.3f} on held-out questions."
+        f"Hits@1 {best.metrics['hits@1']:.3f} on held-out questions."
     )
     console.print(
         f'Model in {escape(str(out))}. Next: neurallp qa ask {escape(str(out))} KB "…"', soft_wrap=True

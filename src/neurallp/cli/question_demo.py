@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from .output import console, print_json, question_measures_table
-from .qa import show_answers, watch
+from .qa import show_answers
 
 if TYPE_CHECKING:
     from ..qa.examples import WordQuestion
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 def show_questions(seed: int, as_json: bool) -> None:
     """Learn from questions with answers, then answer and evaluate questions that were not among them."""
-    from ..config import configure_questions
     from ..datasets.movies import movie_questions, movies_knowledge_base
-    from ..pipeline.questions import finish_questions, prepare_questions
+    from ..pipeline.questions import learn_questions
+    from .callbacks import ShownProgress
 
     kb = movies_knowledge_base(seed=seed)
     train, test = movie_questions(kb, 2000, seed), movie_questions(kb, 400, seed + 1)
@@ -24,10 +24,8 @@ def show_questions(seed: int, as_json: bool) -> None:
             f"Invented films: {len(kb.entities):,} entities, {len(kb.facts):,} facts; "
             f"{len(train):,} questions with their answers, none of which names a relation."
         )
-    training = prepare_questions(kb, train, *configure_questions(seed=seed, num_epochs=6))
-    for _ in watch(training, quiet=as_json):
-        pass
-    program = finish_questions(training, kb)
+    with ShownProgress(quiet=as_json) as callbacks:
+        program = learn_questions(kb, train, seed=seed, num_epochs=6, callbacks=callbacks)
     found = program.evaluate(test)
     asked = [program.ask_words(question.unmarked.text, 3) for question in one_of_each_length(test)]
     if as_json:

@@ -1,4 +1,4 @@
-"""What the controller says and the engines obey; the only thing the two share."""
+"""Attention: the output of the controller and the input of the engines, and all that the two share."""
 
 from dataclasses import dataclass
 
@@ -10,15 +10,15 @@ class Attention:
     """Attention of each distinct query, over operators and over memories (eqs. 10 and 11).
 
     Step t = 1 … T reads the memories u_0 … u_{t-1}; the last row of `memory` is b_{T+1}, which reads
-    them all. Slots that do not exist yet hold 0. Ranks are parallel controllers whose scores add.
+    them all. Slots that do not exist yet hold 0. The scores of parallel controllers are added.
     """
 
-    operator: Tensor  # (rank, query, step T, operator): a_t
-    memory: Tensor  # (rank, query, step T + 1, slot T + 1): b_t
+    operator: Tensor  # (controller, query, step T, operator): a_t
+    memory: Tensor  # (controller, query, step T + 1, slot T + 1): b_t
 
     @property
     def pair(self) -> tuple[Tensor, Tensor]:
-        """Both tensors, the operator's first."""
+        """Both tensors, the operators' first."""
         return self.operator, self.memory
 
     @property
@@ -30,5 +30,5 @@ class Attention:
         return self.operator.shape[2]
 
     def double(self) -> "Attention":
-        """Return the same in double precision, in which sums of parts can be told from each other."""
+        """Return the same in double precision, for comparing sums of contributions exactly."""
         return Attention(self.operator.double(), self.memory.double())

@@ -1,7 +1,6 @@
-"""The recurrent controller: reads a query, says which operators and memories to use (eqs. 9-11)."""
+"""The recurrent controller: maps a query to attention over operators and over memories (eqs. 9-11)."""
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import torch
@@ -10,14 +9,14 @@ from torch.autograd.function import once_differentiable
 
 from ..config import MemoryKeys
 from .attention import Attention
-from .lstm import LSTM, Tape, steps_back, take_steps
+from .lstm import LSTM, SavedActivations, lstm_backward, lstm_forward
 
-Attended = tuple[Tensor, Tensor, Tape]  # attention (step, query, operator) and (query, step, slot)
-Back = Callable[[Tensor, Tensor], tuple[Tensor, ...]]  # from gradients to both attentions
+# Attention over operators (step, query, operator) and memories (query, step, slot), and what backward needs.
+Attended = tuple[Tensor, Tensor, SavedActivations]
 
 
 class Controller(nn.Module):
-    """An LSTM that reads the query T times and then END; never sees an entity."""
+    """An LSTM that reads the query T times and then END; it never sees an entity."""
 
     def __init__(self, input_size: int, hidden_size: int, num_operators: int, num_steps: int) -> None:
         super().__init__()
@@ -33,12 +32,6 @@ class Controller(nn.Module):
         attention: tuple[Tensor, Tensor] = _Attend.apply(allowed, keys, self.num_steps, query, *self.weights)  # type: ignore[no-untyped-call]
         return attention
 
-    def read(self, query: Tensor, allowed: Tensor | None, keys: MemoryKeys) -> tuple[Attended, Back]:
-        """Return both attentions, nothing told to autograd, and the way back to the query and all weights."""
-        weights = self.weights
-        attended = _attend(allowed, keys, self.num_steps, query, *weights)
-        return attended, partial(_attend_back, keys, weights, attended)
-
     @property
     def weights(self) -> tuple[Tensor, ...]:
         """All weights, in the order of `parameters`."""
@@ -46,28 +39,28 @@ class Controller(nn.Module):
 
 
 class _Attend(torch.autograd.Function):
-    """Eqs. 9 to 11 in one piece: recording an operation for the way back would cost more than doing it."""
+    """Eqs. 9 to 11 as one operation of autograd: recording each small operation would double the time."""
 
     @staticmethod
     def forward(
         ctx: Any, allowed: Tensor | None, keys: MemoryKeys, num_steps: int, query: Tensor, *weights: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return both attentions."""
-        operator, memory, tape = _attend(allowed, keys, num_steps, query, *weights)
+        """Return both attention tensors."""
+        operator, memory, saved = attend_forward(allowed, keys, num_steps, query, *weights)
         ctx.keys = keys
-        ctx.save_for_backward(*weights, operator, memory, *tape)
+        ctx.save_for_backward(*weights, operator, memory, *saved)
         return operator.transpose(0, 1), memory
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, to_operator: Tensor, to_memory: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the gradients to the query and all weights."""
-        weights, (operator, memory, *tape) = ctx.saved_tensors[:7], ctx.saved_tensors[7:]
-        attended = operator, memory, Tape(*tape)
-        return None, None, None, *_attend_back(ctx.keys, weights, attended, to_operator, to_memory)
+    def backward(ctx: Any, grad_operator: Tensor, grad_memory: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients of the query and of all weights."""
+        weights, (operator, memory, *saved) = ctx.saved_tensors[:7], ctx.saved_tensors[7:]
+        attended = operator, memory, SavedActivations(*saved)
+        return None, None, None, *attend_backward(ctx.keys, weights, attended, grad_operator, grad_memory)
 
 
-def _attend(
+def attend_forward(
     allowed: Tensor | None,
     keys: MemoryKeys,
     num_steps: int,
@@ -75,26 +68,30 @@ def _attend(
     end: Tensor,
     *weights: Tensor,
 ) -> Attended:
-    """Return both attentions and what the way back needs; weights in the order of the module's."""
+    """Return both attention tensors and the saved activations; weights in the order of `Controller.weights`."""
     *lstm, weight, bias = weights
-    tape = take_steps(torch.cat([query, end.unsqueeze(0)]), num_steps, *lstm)
-    operator = _attend_operators(tape.states[1:-1], weight, bias, allowed)
-    return operator, _attend_memories(tape.states[1:].transpose(0, 1), keys), tape
+    saved = lstm_forward(torch.cat([query, end.unsqueeze(0)]), num_steps, *lstm)
+    operator = _attend_operators(saved.states[1:-1], weight, bias, allowed)
+    return operator, _attend_memories(saved.states[1:].transpose(0, 1), keys), saved
 
 
-def _attend_back(
-    keys: MemoryKeys, weights: Sequence[Tensor], attended: Attended, to_operator: Tensor, to_memory: Tensor
+def attend_backward(
+    keys: MemoryKeys,
+    weights: Sequence[Tensor],
+    attended: Attended,
+    grad_operator: Tensor,
+    grad_memory: Tensor,
 ) -> tuple[Tensor, ...]:
-    """Return the gradients to the query and to all weights."""
+    """Return the gradients of the query and of all weights; `grad_operator` is (query, step, operator)."""
     _, *lstm, _, _, weight, _ = weights
-    operator, memory, tape = attended
-    states = tape.states
-    to_logits = _softmax_back(operator, to_operator.transpose(0, 1)).flatten(0, 1)
-    to_states = _memories_back(memory, to_memory, states[1:].transpose(0, 1), keys).transpose(0, 1)
-    to_states[:-1] += (to_logits @ weight).view_as(states[1:-1])
-    to_weight = to_logits.T @ states[1:-1].flatten(0, 1)
-    to_read, *to_lstm = steps_back(tape, to_states, *lstm)
-    return to_read[:-1], to_read[-1], *to_lstm, to_weight, to_logits.sum(0)
+    operator, memory, saved = attended
+    states = saved.states
+    grad_logits = _softmax_backward(operator, grad_operator.transpose(0, 1)).flatten(0, 1)
+    grad_states = _memories_backward(memory, grad_memory, states[1:].transpose(0, 1), keys).transpose(0, 1)
+    grad_states[:-1] += (grad_logits @ weight).view_as(states[1:-1])
+    grad_weight = grad_logits.T @ states[1:-1].flatten(0, 1)
+    grad_inputs, *grad_lstm = lstm_backward(saved, grad_states, *lstm)
+    return grad_inputs[:-1], grad_inputs[-1], *grad_lstm, grad_weight, grad_logits.sum(0)
 
 
 def _attend_operators(hidden: Tensor, weight: Tensor, bias: Tensor, allowed: Tensor | None) -> Tensor:
@@ -108,26 +105,26 @@ def _attend_operators(hidden: Tensor, weight: Tensor, bias: Tensor, allowed: Ten
 def _attend_memories(hidden: Tensor, keys: MemoryKeys) -> Tensor:
     """Return b_t = softmax([h_0 … h_{t-1}]^T h_t), 0 for slots that do not exist yet (eq. 11)."""
     logits = hidden @ hidden.mT
-    if keys == "previous":  # the first key is h_0 = 0, and every other one place further on
+    if keys == "previous":  # the first key is h_0 = 0, and every other key moves one slot further
         logits = nn.functional.pad(logits[:, :, :-1], (1, 0))
     future = logits.new_full(logits.shape[1:], float("-inf")).triu(1)
     return (logits + future).softmax(-1)
 
 
-def _memories_back(memory: Tensor, gradient: Tensor, hidden: Tensor, keys: MemoryKeys) -> Tensor:
-    """Return the gradient to the states, (query, step, hidden), which are both asked and keys."""
-    to_logits = _softmax_back(memory, gradient)
+def _memories_backward(memory: Tensor, gradient: Tensor, hidden: Tensor, keys: MemoryKeys) -> Tensor:
+    """Return the gradient of the states, (query, step, hidden); each state is both a query and a key."""
+    grad_logits = _softmax_backward(memory, gradient)
     if keys == "previous":
-        to_logits = nn.functional.pad(to_logits[:, :, 1:], (0, 1))
-    return (to_logits + to_logits.mT) @ hidden
+        grad_logits = nn.functional.pad(grad_logits[:, :, 1:], (0, 1))
+    return (grad_logits + grad_logits.mT) @ hidden
 
 
-def _softmax_back(output: Tensor, gradient: Tensor) -> Tensor:
+def _softmax_backward(output: Tensor, gradient: Tensor) -> Tensor:
     return output * (gradient - (output * gradient).sum(-1, keepdim=True))
 
 
 class RelationController(nn.Module):
-    """Attention for queries that are relations: one embedding, `num_controllers` controllers side by side."""
+    """Attention for queries that are relations: one embedding read by `num_controllers` parallel controllers."""
 
     allowed: Tensor | None
 
@@ -153,30 +150,13 @@ class RelationController(nn.Module):
         self.register_buffer("allowed", allowed)
 
     def forward(self, queries: Tensor) -> Attention:
-        """Return the attention of distinct queries, (query,) operator ids; nothing is recorded."""
-        return self.read(queries)[0]
+        """Return the attention of distinct queries, (query,) operator ids."""
+        inputs, allowed = self.inputs(queries)
+        controllers = cast(Iterable[Controller], self.controllers)
+        attended = [each(inputs, allowed, self.memory_keys) for each in controllers]
+        operator, memory = zip(*attended, strict=True)
+        return Attention(torch.stack(operator), torch.stack(memory))
 
-    @torch.no_grad()
-    def read(self, queries: Tensor) -> tuple[Attention, Back]:
-        """Return the attention of distinct queries, and the way back to all weights, in their order."""
-        inputs = self.embedding(queries)
-        allowed = self.allowed if self.allowed is None else self.allowed[queries]
-        ranks = [
-            rank.read(inputs, allowed, self.memory_keys)
-            for rank in cast(Iterable[Controller], self.controllers)
-        ]
-        attended, ways_back = zip(*ranks, strict=True)
-        operator, memory, _ = zip(*attended, strict=True)
-        attention = Attention(torch.stack(operator).transpose(1, 2), torch.stack(memory))
-        return attention, partial(self._back, queries, ways_back)
-
-    @torch.no_grad()
-    def _back(
-        self, queries: Tensor, ways_back: Sequence[Back], to_operator: Tensor, to_memory: Tensor
-    ) -> tuple[Tensor, ...]:
-        to_embedding, to_ranks = torch.zeros_like(self.embedding.weight), []
-        for back, *gradients in zip(ways_back, to_operator, to_memory, strict=True):
-            to_inputs, *to_weights = back(*gradients)
-            to_embedding.index_add_(0, queries, to_inputs)
-            to_ranks += to_weights
-        return to_embedding, *to_ranks
+    def inputs(self, queries: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return the embedding of each query, and the operators that it may use; None: all."""
+        return self.embedding(queries), None if self.allowed is None else self.allowed[queries]

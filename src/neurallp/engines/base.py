@@ -1,11 +1,10 @@
-"""What every engine is given and gives back: walks to do, and the scores they end in."""
+"""The protocol of the engines: what they take, a batch of queries, and what they return, scores."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from ..controller.attention import Attention
@@ -18,50 +17,50 @@ from ..graph.scores import Scores
 class QueryBatch:
     """Queries to score: the source of each, its row of the attention, and the edges masked for it."""
 
-    sources: Ids  # (walk,)
-    rows: Ids  # (walk,) the row of Attention to follow
-    hidden: Ids  # (list, n) edges to hide, ascending; -1 stands for none
-    lists: Ids  # (walk,) the row of `hidden` to obey
-    may_return: bool = True  # False: nothing arrives at the source again, so no path comes back to it
+    sources: Ids  # (query,)
+    rows: Ids  # (query,) the row of Attention that belongs to it
+    masks: Ids  # (mask, n) edges to mask, ascending; -1 stands for none
+    mask_rows: Ids  # (query,) the row of `masks` that applies to it
+    may_return: bool = True  # False: nothing arrives at the source again, so no path returns to it
 
     @classmethod
     def unmasked(cls, sources: Ids, rows: Ids, *, may_return: bool = True) -> "QueryBatch":
-        """Return walks that may use every edge."""
+        """Return queries that may use every edge."""
         none = np.zeros((1, 0), dtype=np.int64)
         return cls(sources, rows, none, np.zeros(len(sources), dtype=np.int64), may_return)
 
     @classmethod
-    def masked(cls, sources: Ids, rows: Ids, edges: Ids, lists: Ids | None = None) -> "QueryBatch":
-        """Return walks of which each may not use one row of `edges`; -1 stands for no edge.
+    def masked(cls, sources: Ids, rows: Ids, edges: Ids, mask_rows: Ids | None = None) -> "QueryBatch":
+        """Return queries that may not use the edges in one row of `edges`; -1 stands for no edge.
 
-        `lists` says which row; without it, walk w obeys row w. Hide both edges of a fact or neither: engines
-        read the edges into an entity off the edges out of it.
+        `mask_rows` gives the row for each query; without it, query i takes row i. Mask both edges of a fact or
+        neither: engines find the edges into an entity as the inverses of the edges out of it.
         """
         edges = np.sort(edges, axis=1)
         edges[:, 1:][edges[:, 1:] == edges[:, :-1]] = -1
-        return cls(sources, rows, edges, np.arange(len(sources)) if lists is None else lists)
+        return cls(sources, rows, edges, np.arange(len(sources)) if mask_rows is None else mask_rows)
 
     def __len__(self) -> int:
         return len(self.sources)
 
     @property
     def masked_pairs(self) -> tuple[Ids, Ids]:
-        """Every (walk, edge) where the edge is hidden from the walk, walk by walk."""
-        edges = self.hidden[self.lists]
-        walks, places = np.nonzero(edges >= 0)
-        return walks, edges[walks, places]
+        """Every (query, edge) where the edge is masked for the query, query by query."""
+        edges = self.masks[self.mask_rows]
+        queries, places = np.nonzero(edges >= 0)
+        return queries, edges[queries, places]
 
     def __getitem__(self, part: slice) -> "QueryBatch":
-        return replace(self, sources=self.sources[part], rows=self.rows[part], lists=self.lists[part])
+        return replace(self, sources=self.sources[part], rows=self.rows[part], mask_rows=self.mask_rows[part])
 
 
 @dataclass(frozen=True, eq=False)
 class ScoresWithBackward:
-    """Scores of (walk, entity) pairs, and the way back from them, which is taken at most once."""
+    """Scores of (query, entity) pairs, and a function that maps their gradients to those of the inputs."""
 
     scores: Tensor  # (pair,)
-    totals: Tensor  # (walk,) the sum over all entities
-    #: Takes the gradients to scores and totals, None for none to any; returns those to what was given.
+    totals: Tensor  # (query,) the sum over all entities
+    #: Takes the gradients of scores and of totals (None: all 0); may be called once.
     backward: Callable[[Tensor, Tensor | None], tuple[Tensor, ...]]
 
 
@@ -71,46 +70,18 @@ class Engine(Protocol):
     operators: Operators
 
     def pair_scores(
-        self, attention: Attention, walks: QueryBatch, rows: Ids, entities: Ids, *, normalize: bool
+        self, attention: Attention, batch: QueryBatch, rows: Ids, entities: Ids, *, normalize: bool
     ) -> tuple[Tensor, Tensor]:
-        """Return the scores of given (walk, entity) pairs, and each walk's sum over all entities.
+        """Return the scores of given (query, entity) pairs, and each query's sum over all entities.
 
-        Both carry gradients to the attention.
+        Autograd can differentiate both with respect to the attention.
         """
         ...
 
-    def score_with_backward(
-        self, attention: Attention, walks: QueryBatch, rows: Ids, entities: Ids, *, normalize: bool
-    ) -> ScoresWithBackward:
-        """Return the same without torch's autograd, whose books cost as much as a small batch's walks.
-
-        The way back leads to the gradients to both attentions.
-        """
-        ...
-
-    def scores(self, attention: Attention, walks: QueryBatch, *, normalize: bool) -> Scores:
+    def scores(self, attention: Attention, batch: QueryBatch, *, normalize: bool) -> Scores:
         """Return the scores of all entities, without gradients."""
         ...
 
-    def bytes_needed(self, num_walks: int, *, num_steps: int, num_controllers: int) -> int:
-        """Return the bytes held at the peak of `pair_scores` and its gradients, about, in float32."""
+    def bytes_needed(self, num_queries: int, *, num_steps: int, num_controllers: int) -> int:
+        """Return an estimate of the peak memory of `pair_scores` and its gradients in float32, in bytes."""
         ...
-
-
-class ByAutograd:
-    """The way back of engines whose steps torch records."""
-
-    def score_with_backward(
-        self: Engine, attention: Attention, walks: QueryBatch, rows: Ids, entities: Ids, *, normalize: bool
-    ) -> ScoresWithBackward:
-        """Return the scores of given pairs, each walk's total, and the way back to the attention."""
-        with torch.inference_mode(False), torch.enable_grad():
-            given = Attention(*(each.detach().clone().requires_grad_() for each in attention.pair))
-            scores, totals = self.pair_scores(given, walks, rows, entities, normalize=normalize)
-
-        def back(to_scores: Tensor, to_totals: Tensor | None) -> tuple[Tensor, ...]:
-            rest = torch.zeros_like(totals) if to_totals is None else to_totals
-            with torch.inference_mode(False):
-                return torch.autograd.grad((scores, totals), given.pair, (to_scores.clone(), rest.clone()))
-
-        return ScoresWithBackward(scores.detach(), totals.detach(), back)

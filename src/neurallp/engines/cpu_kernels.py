@@ -22,15 +22,15 @@ BLOCK = 32
 
 
 class Graph(NamedTuple):
-    """Edges grouped into runs: those of one entity that belong to one operator."""
+    """Edges grouped into segments: those of one entity that belong to one operator."""
 
-    offsets: Small  # (entity + 1,) where each entity's runs begin
-    runs: Small  # (run, 5): operator, its inverse, first edge, end of its edges, how many the last hop counts
+    offsets: Small  # (entity + 1,) where each entity's segments begin
+    segments: Small  # (segment, 5): operator, its inverse, first edge, end of its edges, how many the last hop counts
     targets: Small  # (edge,)
-    run_of: Small  # (edge,)
+    segment_of: Small  # (edge,)
 
 
-class Trail(NamedTuple):
+class Workspace(NamedTuple):
     """What one walk leaves behind; `memories`, `adjoints`, `scores` and flags are zero between walks."""
 
     memories: Floats  # (entity, T + 1): u_t before division, or what a last hop reads that is not followed
@@ -44,7 +44,7 @@ class Trail(NamedTuple):
     blocks: Flags  # (block,) whether a block of entities has scores
 
     @classmethod
-    def of(cls, num_entities: int, num_steps: int) -> "Trail":
+    def of(cls, num_entities: int, num_steps: int) -> "Workspace":
         """Return an empty trail.
 
         Slots of an entity stand together: walks go from entity to entity, and memory comes in lines.
@@ -86,12 +86,12 @@ class Pairs(NamedTuple):
     total_gradients: Floats  # (walk,)
 
     @classmethod
-    def none(cls, num_walks: int) -> "Pairs":
+    def none(cls, num_queries: int) -> "Pairs":
         """Return no pairs of some walks."""
-        return cls(np.zeros(num_walks + 1, np.int64), _small(0), np.zeros(0), np.zeros(num_walks))
+        return cls(np.zeros(num_queries + 1, np.int64), _small(0), np.zeros(0), np.zeros(num_queries))
 
 
-class Sums(NamedTuple):
+class Outputs(NamedTuple):
     """What walks add to; where no gradients are wanted, theirs is one row that is thrown away."""
 
     scores: Floats  # (pair,)
@@ -100,7 +100,7 @@ class Sums(NamedTuple):
     memory: Floats  # (walk, rank, step + 1, slot)
 
 
-class Listing(NamedTuple):
+class SparseScores(NamedTuple):
     """Scores of all entities that have any, one walk after another; room for none where only pairs are."""
 
     ends: Ids  # (walk + 1,) the first is 0
@@ -108,18 +108,18 @@ class Listing(NamedTuple):
     values: Floats
 
     @classmethod
-    def of(cls, num_walks: int, num_entities: int) -> "Listing":
+    def of(cls, num_queries: int, num_entities: int) -> "SparseScores":
         """Return room for some walks; what is not written to is never given memory by the system."""
-        room = num_walks * num_entities
-        return cls(np.zeros(num_walks + 1, np.int64), np.empty(room, np.int64), np.empty(room))
+        room = num_queries * num_entities
+        return cls(np.zeros(num_queries + 1, np.int64), np.empty(room, np.int64), np.empty(room))
 
 
 @kernel_function()
 def _turn_to(
     offsets: Small,
-    runs: Small,
+    segments: Small,
     targets: Small,
-    run_of: Small,
+    segment_of: Small,
     sources: Small,
     hidden: Ids,
     masking: Ids,
@@ -130,7 +130,7 @@ def _turn_to(
 ) -> None:
     """Give the graph back as it was before the last walk, and make it what the next one may use.
 
-    What is hidden is swapped behind the end of its run: the last edge first, and shown in the opposite order.
+    What is hidden is swapped behind the end of its segment: the last edge first, and shown in the opposite order.
     Where no path may return, edges to the source are not counted: those that are left once others are hidden.
     """
     num = hidden.shape[1]
@@ -142,26 +142,26 @@ def _turn_to(
                 edge = hidden[masking[walk - 1 + hide], num - 1 - i if hide else i]
                 if edge < 0:
                     continue
-                run = run_of[edge]
-                runs[run, 3] -= hide
-                behind = runs[run, 3]
+                segment = segment_of[edge]
+                segments[segment, 3] -= hide
+                behind = segments[segment, 3]
                 targets[edge], targets[behind] = targets[behind], targets[edge]
-                runs[run, 3] += 1 - hide
-                runs[run, 4] += by
+                segments[segment, 3] += 1 - hide
+                segments[segment, 4] += by
             if may_return or turn != hide:
                 continue
-            for run in range(offsets[source], offsets[source + 1]):
-                for edge in range(runs[run, 2], runs[run, 3]):
+            for segment in range(offsets[source], offsets[source + 1]):
+                for edge in range(segments[segment, 2], segments[segment, 3]):
                     entity = targets[edge]
                     for back in range(offsets[entity], offsets[entity + 1]):
-                        if runs[back, 0] == runs[run, 1]:
-                            runs[back, 4] += by
+                        if segments[back, 0] == segments[segment, 1]:
+                            segments[back, 4] += by
 
 
 @kernel_function()
 def _take_step(
     offsets: Small,
-    runs: Small,
+    segments: Small,
     targets: Small,
     memories: Floats,
     touched: Small,
@@ -195,12 +195,12 @@ def _take_step(
             read += weights[t - 1, s] * memories[entity, s]
         if not follow:
             memories[entity, t] = read
-        for run in range(offsets[entity], offsets[entity + 1]):
-            message = a[t - 1, runs[run, 0]] * read
-            total += message * runs[run, 4]
+        for segment in range(offsets[entity], offsets[entity + 1]):
+            message = a[t - 1, segments[segment, 0]] * read
+            total += message * segments[segment, 4]
             if message == 0.0 or not follow:
                 continue
-            for edge in range(runs[run, 2], runs[run, 3]):
+            for edge in range(segments[segment, 2], segments[segment, 3]):
                 target = targets[edge]
                 memories[target, t] += message
                 if not seen[target]:
@@ -222,7 +222,7 @@ def _take_step(
 @kernel_function()
 def _inflow(
     offsets: Small,
-    runs: Small,
+    segments: Small,
     targets: Small,
     memories: Floats,
     adjoints: Floats,
@@ -234,11 +234,11 @@ def _inflow(
     """Return what the last hop brings to an entity, whose edges in are the inverses of its edges out."""
     last = len(a)
     total = 0.0
-    for run in range(offsets[entity], offsets[entity + 1]):
-        operator = runs[run, 1]
+    for segment in range(offsets[entity], offsets[entity + 1]):
+        operator = segments[segment, 1]
         weight = a[last - 1, operator]
         brought = 0.0
-        for edge in range(runs[run, 2], runs[run, 3]):
+        for edge in range(segments[segment, 2], segments[segment, 3]):
             source = targets[edge]
             read = memories[source, last]
             if read != 0.0:
@@ -252,7 +252,7 @@ def _inflow(
 @kernel_function()
 def _step_back(
     offsets: Small,
-    runs: Small,
+    segments: Small,
     targets: Small,
     memories: Floats,
     adjoints: Floats,
@@ -286,11 +286,11 @@ def _step_back(
         if read == 0.0:
             continue
         gradient = adjoints[entity, t] if t == last else 0.0
-        for run in range(offsets[entity], offsets[entity + 1]):
-            operator = runs[run, 0]
-            total = drift * runs[run, 4]
+        for segment in range(offsets[entity], offsets[entity + 1]):
+            operator = segments[segment, 0]
+            total = drift * segments[segment, 4]
             if t < last:
-                for edge in range(runs[run, 2], runs[run, 3]):
+                for edge in range(segments[segment, 2], segments[segment, 3]):
                     total += adjoints[targets[edge], t]
             a_grad[t - 1, operator] += read * total
             gradient += a[t - 1, operator] * total
@@ -316,13 +316,13 @@ def _list_scores(scores: Floats, blocks: Flags, entities: Ids, values: Floats, p
 
 
 @kernel()
-def walk_chunk(
+def score_chunk(
     graph: Graph,
-    trail: Trail,
+    trail: Workspace,
     task: Task,
     pairs: Pairs,
-    sums: Sums,
-    listing: Listing,
+    sums: Outputs,
+    listing: SparseScores,
     first: int,
     end: int,
     base: int,
@@ -332,7 +332,7 @@ def walk_chunk(
 
     With `differentiate`, gradients of a walk are added to row `walk - base` of those in `sums`.
     """
-    offsets, runs, targets, run_of = graph
+    offsets, segments, targets, segment_of = graph
     memories, adjoints, touched, seen, reached, totals, weights, scores, blocks = trail
     sources, rows, hidden, masking, operator, memory, normalize, may_return = task
     asked, wanted, gradients, total_gradients = pairs
@@ -341,7 +341,9 @@ def walk_chunk(
     last = operator.shape[2]
     everything = len(ends) > 1
     for walk in range(first, end + 1):
-        _turn_to(offsets, runs, targets, run_of, sources, hidden, masking, first, walk, end, may_return)
+        _turn_to(
+            offsets, segments, targets, segment_of, sources, hidden, masking, first, walk, end, may_return
+        )
         if walk == end:
             break
         source, place = sources[walk], walk - base if differentiate else 0
@@ -352,7 +354,7 @@ def walk_chunk(
             for t in range(last + 1):
                 _take_step(
                     offsets,
-                    runs,
+                    segments,
                     targets,
                     memories,
                     touched,
@@ -375,7 +377,7 @@ def walk_chunk(
                 if may_return or entity != source:
                     weight = weights[last, last]
                     brought = _inflow(
-                        offsets, runs, targets, memories, adjoints, a, a_grad, entity, gradient * weight
+                        offsets, segments, targets, memories, adjoints, a, a_grad, entity, gradient * weight
                     )
                     pair_sums[pair] += weight * brought
                     b_grad[last, last] += gradient * brought
@@ -389,7 +391,7 @@ def walk_chunk(
                     adjoints[source, t] = 0.0
                 _step_back(
                     offsets,
-                    runs,
+                    segments,
                     targets,
                     memories,
                     adjoints,
@@ -425,9 +427,11 @@ def compile_kernel() -> None:
     graph = Graph(_small(1), _small((1, 5)), _small(1), _small(1))
     none, attention = np.zeros(0, np.int64), np.zeros((1, 1, 1, 1))
     task = Task(_small(0), none, none.reshape(0, 0), none, attention, attention, True, True)
-    sums = Sums(np.zeros(0), np.zeros(0), attention, attention)
+    sums = Outputs(np.zeros(0), np.zeros(0), attention, attention)
     with fast_compile():
-        walk_chunk(graph, Trail.of(1, 1), task, Pairs.none(0), sums, Listing.of(0, 0), 0, 0, 0, False)
+        score_chunk(
+            graph, Workspace.of(1, 1), task, Pairs.none(0), sums, SparseScores.of(0, 0), 0, 0, 0, False
+        )
 
 
 def _small(shape: int | tuple[int, int]) -> Small:

@@ -1,45 +1,85 @@
-"""How numba compiles the frontier engine's loops: soon done, kept on disk, and free of the GIL."""
+"""Compiled kernels: how numba compiles them, and that it is imported only when one is called."""
 
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import update_wrapper
+from threading import Lock
 from typing import Any, TypeVar, cast
 
-import numba
-from numba import njit
-
-#: Kernels allocate nothing, so they need no counting of references: a fifth less to compile.
+#: Kernels allocate nothing, so they need no reference counting: a fifth less to compile.
 OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def kernel(*fastmath_flags: str) -> Callable[[F], F]:
-    """Return what compiles a function at its first call, to be kept on disk and free of the GIL.
+class LazyKernel:
+    """A function that numba compiles at its first call; until then numba is not imported.
 
-    `freedoms` are those that LLVM may take with sums and products.
+    Importing numba and loading a compiled kernel takes longer than answering a few questions in numpy.
     """
-    return cast(Callable[[F], F], njit(**OPTIONS, cache=True, fastmath=set(fastmath_flags)))
+
+    _lock = Lock()
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self._function, self._options = function, options
+        self._dispatcher: Any = None
+        update_wrapper(self, function)
+
+    @property
+    def dispatcher(self) -> Any:
+        """The numba dispatcher of the function."""
+        if self._dispatcher is None:
+            from numba import njit
+
+            with self._lock:
+                self._dispatcher = self._dispatcher or njit(**self._options)(self._function)
+        return self._dispatcher
+
+    @property
+    def _numba_type_(self) -> Any:
+        """The type that numba gives to the function where another kernel calls it."""
+        return self.dispatcher._numba_type_
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.dispatcher(*arguments)
+
+
+def kernel(*fastmath_flags: str) -> Callable[[F], F]:
+    """Return a decorator that compiles a function at its first call, caches it on disk and releases the GIL.
+
+    `fastmath_flags` are the liberties that LLVM may take with sums and products.
+    """
+    return compiled(**OPTIONS, cache=True, fastmath=set(fastmath_flags))
 
 
 def kernel_function(*fastmath_flags: str) -> Callable[[F], F]:
-    """Return what compiles a function for kernels to call, not for Python, in half the time."""
-    return cast(
-        Callable[[F], F], njit(**OPTIONS | {"no_cpython_wrapper": True}, fastmath=set(fastmath_flags))
-    )
+    """Return a decorator for functions that only kernels call, not Python: they compile in half the time."""
+    return compiled(**OPTIONS | {"no_cpython_wrapper": True}, fastmath=set(fastmath_flags))
+
+
+def compiled(**options: Any) -> Callable[[F], F]:
+    """Return a decorator that compiles a function with options of numba's `njit` at its first call."""
+
+    def decorate(function: F) -> F:
+        return cast(F, LazyKernel(function, options))
+
+    return decorate
 
 
 @contextmanager
 def fast_compile() -> Iterator[None]:
-    """Have numba compile in less time.
+    """Make numba compile in less time.
 
-    Loops that wait for memory hardly run faster for the last of LLVM's optimisations (without the second
-    level they take up to twice as long), and what the compiler holds on to is no garbage, so looking for it
-    is lost time.
+    The last level of LLVM's optimisations gains little in loops that wait for memory (without the second
+    level they take up to twice as long). The garbage collector is off because the compiler's objects all
+    stay in use.
     """
+    import numba
+
     config: Any = numba.config
     level, collecting = config.OPT, gc.isenabled()
-    config.OPT = 2
+    config.OPT = type(level)(2)  # not a plain int: numba may start its code generator here
     gc.disable()
     try:
         yield

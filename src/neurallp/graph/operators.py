@@ -1,12 +1,13 @@
-"""The operators M_R of a knowledge base as one list of edges, sorted by where they start."""
+"""The operators M_R of a knowledge base as one list of edges, sorted by source."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from .arrays import Ids, concatenate_ranges
+from .arrays import Ids, concatenate_ranges, group_offsets
 from .knowledge_base import KnowledgeBase
+from .vocabulary import Operator, inverse_operator
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class Operators:
         """Return the operators of distinct facts."""
         head, relation, tail = facts.T
         sources = np.concatenate([head, tail])
-        operators = np.concatenate([relation, relation + num_relations])
+        operators = np.concatenate([relation, inverse_operator(relation, num_relations)])
         targets = np.concatenate([tail, head])
         order = np.lexsort((targets, operators, sources))
         return cls(num_entities, num_relations, sources[order], operators[order], targets[order])
@@ -46,32 +47,44 @@ class Operators:
     def num_edges(self) -> int:
         return len(self.sources)
 
-    def inverse(self, k: int) -> int:
-        """Return the operator that leads back where `k` leads on."""
-        return (k + self.num_relations) % self.num_operators
+    @cached_property
+    def _by_operator(self) -> tuple[Ids, Ids]:
+        order = np.argsort(self.operators, kind="stable")
+        return order, np.searchsorted(self.operators[order], np.arange(self.num_operators + 1))
+
+    def edges_by_operator(self, k: int) -> Ids:
+        """Return the numbers of all edges of one operator, ascending."""
+        order, offsets = self._by_operator
+        return order[offsets[k] : offsets[k + 1]]
+
+    def inverse(self, operators: Operator) -> Operator:
+        """Return the inverse of one operator, or of each in an array."""
+        return inverse_operator(operators, self.num_relations)
 
     @cached_property
     def offsets(self) -> Ids:
         """Where each entity's edges begin; (entity + 1,)."""
-        return np.searchsorted(self.sources, np.arange(self.num_entities + 1))
+        return group_offsets(self.sources, self.num_entities)
 
     def edges_out_of(self, entities: Ids) -> Ids:
         """Return the numbers of all edges that leave any of `entities`."""
         return concatenate_ranges(self.offsets[entities], self.offsets[entities + 1])
 
     @cached_property
-    def _run_keys(self) -> Ids:
+    def _segment_keys(self) -> Ids:
         return self.sources * self.num_operators + self.operators
 
-    def runs(self) -> tuple[Ids, Ids]:
-        """Return the first edge of each run, one source and operator, and where each entity's runs begin."""
-        starts = np.flatnonzero(np.diff(self._run_keys, prepend=-1))
-        return starts, np.searchsorted(self.sources[starts], np.arange(self.num_entities + 1))
+    def segments(self) -> tuple[Ids, Ids]:
+        """Return the first edge of each segment (one source and operator), and each entity's first segment."""
+        starts = np.flatnonzero(np.diff(self._segment_keys, prepend=-1))
+        return starts, group_offsets(self.sources[starts], self.num_entities)
 
     def spans(self, entities: Ids, k: int) -> tuple[Ids, Ids]:
-        """Return where each entity's edges of one operator begin, and where they end."""
+        """Return the first edge of each entity for one operator, and the end of these edges."""
         wanted = entities * self.num_operators + k
-        return np.searchsorted(self._run_keys, wanted), np.searchsorted(self._run_keys, wanted, side="right")
+        return np.searchsorted(self._segment_keys, wanted), np.searchsorted(
+            self._segment_keys, wanted, side="right"
+        )
 
     @cached_property
     def _keys(self) -> Ids:
@@ -84,7 +97,7 @@ class Operators:
         """Return both edges of each fact, (fact, 2): forward and inverse; -1 where the fact is not here."""
         head, relation, tail = facts.T
         forward = self._find(head, relation, tail)
-        inverse = self._find(tail, relation + self.num_relations, head)
+        inverse = self._find(tail, self.inverse(relation), head)
         return np.stack([forward, inverse], axis=1)
 
     def _find(self, sources: Ids, operators: Ids, targets: Ids) -> Ids:

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .arrays import Ids, distinct
+from .arrays import Ids, concatenate_ranges, distinct
+from .vocabulary import inverse_operator
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +24,11 @@ class Questions:
 
 
 def ask_both_ways(triples: Ids, num_relations: int) -> Questions:
-    """Return two questions for each triple: rows 2i asks for the tail, 2i + 1 for the head."""
+    """Return two questions for each triple: row 2i asks for the tail, row 2i + 1 for the head."""
     head, relation, tail = triples.T
     return Questions(
         sources=_interleave(head, tail),
-        queries=_interleave(relation, relation + num_relations),
+        queries=_interleave(relation, inverse_operator(relation, num_relations)),
         answers=_interleave(tail, head),
     )
 
@@ -37,7 +38,7 @@ def _interleave(even: Ids, odd: Ids) -> Ids:
 
 
 class KnownAnswers:
-    """Which answers are known for a (source, query), from triples taken both ways; repetitions count once."""
+    """The known answers to each (source, query), from triples asked in both directions; duplicates count once."""
 
     def __init__(self, triples: Ids, num_relations: int) -> None:
         self.num_operators = 2 * num_relations
@@ -49,8 +50,6 @@ class KnownAnswers:
     def pairs(self, sources: Ids, queries: Ids) -> tuple[Ids, Ids]:
         """Return all known answers as (row, entity) pairs; rows ascend and number the given questions."""
         keys = sources * self.num_operators + queries
-        start = np.searchsorted(self._keys, keys, side="left")
-        count = np.searchsorted(self._keys, keys, side="right") - start
-        rows = np.repeat(np.arange(len(keys)), count)
-        within = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
-        return rows, self._answers[np.repeat(start, count) + within]
+        starts, stops = (np.searchsorted(self._keys, keys, side) for side in ("left", "right"))
+        rows = np.repeat(np.arange(len(keys)), stops - starts)
+        return rows, self._answers[concatenate_ranges(starts, stops)]

@@ -6,37 +6,38 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .arrays import Ids
+from .arrays import Ids, concatenate_ranges, group_offsets, group_rows, offsets_of
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Scores of entities, a sparse row a walk, entities ascending; whatever is not listed scores 0."""
+    """Scores of entities, one sparse row per question, entities ascending; an entity not listed scores 0."""
 
     num_entities: int
-    offsets: Ids  # (walk + 1,)
+    offsets: Ids  # (question + 1,)
     entities: Ids
     values: NDArray[np.floating]
 
     @classmethod
     def of_dense(cls, dense: NDArray[np.floating]) -> "Scores":
-        """Return the nonzero scores of a (walk, entity) array."""
+        """Return the nonzero scores of a (question, entity) array."""
         rows, entities = np.nonzero(dense)
-        offsets = np.searchsorted(rows, np.arange(len(dense) + 1))
+        offsets = group_offsets(rows, len(dense))
         return cls(dense.shape[1], offsets, entities, dense[rows, entities])
 
     @classmethod
-    def none(cls, num_walks: int, num_entities: int) -> "Scores":
+    def none(cls, num_questions: int, num_entities: int) -> "Scores":
         """Return scores of 0 for every entity."""
-        offsets = np.zeros(num_walks + 1, dtype=np.int64)
+        offsets = np.zeros(num_questions + 1, dtype=np.int64)
         return cls(num_entities, offsets, np.zeros(0, dtype=np.int64), np.zeros(0))
 
     @classmethod
     def listed(cls, num_entities: int, rows: "Sequence[tuple[Ids, NDArray[np.floating]]]") -> "Scores":
         """Return scores from the entities, ascending, and values of each row."""
         lengths = [len(entities) for entities, _ in rows]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        return cls(num_entities, offsets, *(np.concatenate(each) for each in zip(*rows, strict=True)))
+        return cls(
+            num_entities, offsets_of(lengths), *(np.concatenate(each) for each in zip(*rows, strict=True))
+        )
 
     @classmethod
     def stacked(cls, parts: "Sequence[Scores]") -> "Scores":
@@ -44,7 +45,7 @@ class Scores:
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         return cls(
             parts[0].num_entities,
-            np.concatenate([[0], np.cumsum(lengths)]),
+            offsets_of(lengths),
             np.concatenate([part.entities for part in parts]),
             np.concatenate([part.values for part in parts]),
         )
@@ -57,45 +58,47 @@ class Scores:
         num_entities = parts[0].num_entities
         keys = np.concatenate([part.rows * num_entities + part.entities for part in parts])
         distinct, place = np.unique(keys, return_inverse=True)
-        amounts = np.concatenate([part.values for part in parts])
-        values: NDArray[np.float64] = np.bincount(place, amounts, len(distinct)).astype(
+        addends = np.concatenate([part.values for part in parts])
+        sums = np.bincount(place, addends, len(distinct))
+        values: NDArray[np.float64] = sums.astype(
             np.float64, copy=False
-        )
+        )  # bincount of nothing gives integers
         rows, entities = np.divmod(distinct, num_entities)
-        return cls(num_entities, np.searchsorted(rows, np.arange(len(parts[0]) + 1)), entities, values)
+        return cls(num_entities, group_offsets(rows, len(parts[0])), entities, values)
 
     def times(self, weight: float) -> "Scores":
         """Return all scores multiplied by one number."""
         return Scores(self.num_entities, self.offsets, self.entities, weight * self.values)
 
-    def __getitem__(self, walks: Ids) -> "Scores":
-        start, lengths = self.offsets[walks], np.diff(self.offsets)[walks]
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        places = np.repeat(start - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return Scores(self.num_entities, offsets, self.entities[places], self.values[places])
+    def __getitem__(self, questions: Ids) -> "Scores":
+        starts, stops = self.offsets[:-1][questions], self.offsets[1:][questions]
+        places = concatenate_ranges(starts, stops)
+        return Scores(
+            self.num_entities, offsets_of(stops - starts), self.entities[places], self.values[places]
+        )
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     @property
     def rows(self) -> Ids:
-        """The walk that each listed score belongs to."""
-        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        """The question that each listed score belongs to."""
+        return group_rows(self.offsets)
 
-    def row(self, walk: int) -> tuple[Ids, NDArray[np.floating]]:
-        """Return the listed entities of one walk and their scores."""
-        part = slice(self.offsets[walk], self.offsets[walk + 1])
+    def row(self, question: int) -> tuple[Ids, NDArray[np.floating]]:
+        """Return the listed entities of one question and their scores."""
+        part = slice(self.offsets[question], self.offsets[question + 1])
         return self.entities[part], self.values[part]
 
     def at(self, rows: Ids, entities: Ids) -> NDArray[np.floating]:
-        """Return the scores of given (walk, entity) pairs."""
+        """Return the scores of given (question, entity) pairs."""
         places, listed = self._find(rows, entities)
         scores = np.zeros(len(rows), dtype=self.values.dtype)
         scores[listed] = self.values[places[listed]]
         return scores
 
     def places(self, rows: Ids, entities: Ids) -> Ids:
-        """Return where those of given (walk, entity) pairs stand that are listed."""
+        """Return the places of given (question, entity) pairs, without the pairs that are not listed."""
         places, listed = self._find(rows, entities)
         return places[listed]
 
@@ -108,7 +111,7 @@ class Scores:
         return places, listed
 
     def replaced(self, rows: Ids, entities: Ids, value: float | NDArray[np.floating]) -> "Scores":
-        """Return the scores with `value`, one for all or one for each, at given (walk, entity) pairs."""
+        """Return the scores with `value`, one for all or one for each, at given (question, entity) pairs."""
         if not len(rows):
             return self
         new = rows * self.num_entities + entities
@@ -117,12 +120,11 @@ class Scores:
         keys = np.concatenate([old[kept], new])
         values = np.concatenate([self.values[kept], np.full(len(new), value, dtype=self.values.dtype)])
         order = np.argsort(keys, kind="stable")
-        walks, placed = np.divmod(keys[order], self.num_entities)
-        offsets = np.searchsorted(walks, np.arange(len(self) + 1))
-        return Scores(self.num_entities, offsets, placed, values[order])
+        questions, placed = np.divmod(keys[order], self.num_entities)
+        return Scores(self.num_entities, group_offsets(questions, len(self)), placed, values[order])
 
     def dense(self) -> NDArray[np.floating]:
-        """Return all scores, (walk, entity)."""
+        """Return all scores, (question, entity)."""
         full = np.zeros((len(self), self.num_entities), dtype=self.values.dtype)
         full[self.rows, self.entities] = self.values
         return full

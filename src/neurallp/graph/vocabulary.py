@@ -1,11 +1,21 @@
 """Vocabularies: names of entities and relations, and their ids."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import DataError, UnknownNameError
 
+if TYPE_CHECKING:
+    from .arrays import Ids
+
 INVERSE_MARK = "~"
+
+Operator = TypeVar("Operator", int, "Ids")
+
+
+def inverse_operator(operators: Operator, num_relations: int) -> Operator:
+    """Return the inverse of one operator, or of each in an array: r and r + R are inverse to each other."""
+    return (operators + num_relations) % (2 * num_relations)
 
 
 def is_inverse(operator: str) -> bool:
@@ -28,7 +38,7 @@ def inverse_name(operator: str) -> str:
 
 
 class Vocabulary(Sequence[str]):
-    """Distinct names in order; a name's place is its id."""
+    """Distinct names in order; the position of a name is its id."""
 
     kind = "entity"
     owner = "The knowledge base"
@@ -90,8 +100,8 @@ class Relations(Vocabulary):
         return 2 * len(self)
 
     def inverse(self, operator: int) -> int:
-        """Return the operator that leads back."""
-        return (operator + len(self)) % self.num_operators
+        """Return the operator that follows the edges of `operator` from target to source."""
+        return inverse_operator(operator, len(self))
 
     def operator_name(self, operator: int) -> str:
         """Return `name`, or `~name` for an inverse."""

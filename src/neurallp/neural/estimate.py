@@ -58,10 +58,10 @@ def _peak_bytes() -> int:
 def _time_batches(training: Training) -> float:
     """Return seconds for all batches, from a few, without moving the weights."""
     batches = list(islice(training.examples.batches(np.random.default_rng(0)), SAMPLE_BATCHES + 1))
-    training.differentiate(batches[0])  # the first call compiles and allocates
+    training.loss_and_gradients(batches[0])  # the first call compiles and allocates
     started = perf_counter()
     for batch in batches[1:] or batches:
-        training.differentiate(batch)
+        training.loss_and_gradients(batch)
     return (perf_counter() - started) / max(1, len(batches) - 1) * training.examples.num_batches
 
 
@@ -81,9 +81,9 @@ def training_bytes(training: Training) -> int:
     """Return the bytes at the peak of training: weights with their moments, and what the engine holds."""
     weights = 4 * sum(tensor.numel() * tensor.element_size() for tensor in training.model.parameters())
     config = training.model.config
-    num_walks = 2 * training.examples.facts_at_once
+    num_queries = training.examples.num_questions
     held = training.engine.bytes_needed(
-        num_walks, num_steps=config.num_steps, num_controllers=config.num_controllers
+        num_queries, num_steps=config.num_steps, num_controllers=config.num_controllers
     )
     return weights + held
 

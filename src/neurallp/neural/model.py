@@ -1,4 +1,4 @@
-"""NeuralLP: the controller's attention, walked by an engine."""
+"""NeuralLP: the controller computes attention, and an engine scores entities with it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ..config import ModelConfig
 from ..controller.attention import Attention
 from ..controller.controller import RelationController
-from ..engines.base import Engine, QueryBatch, ScoresWithBackward
+from ..engines.base import Engine, QueryBatch
 from ..graph.arrays import Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.scores import Scores
@@ -47,30 +47,38 @@ class NeuralLP(nn.Module):
 
     @classmethod
     def for_knowledge(cls, kb: KnowledgeBase, config: ModelConfig) -> "NeuralLP":
-        """Return an untrained model for the relations of `kb`, and what its facts say of them."""
+        """Return an untrained model for the relations of `kb`; its facts give what is reflexive and related."""
         limit = config.operators_per_query
         allowed = None if limit is None else most_related_operators(kb, limit)
         return cls(kb.relations, config, kb.reflexive_relations, allowed)
 
+    @torch.no_grad()
     def attend(self, queries: Ids) -> Attention:
-        """Return the attention of distinct queries."""
-        device = self.reflexive.device
-        attention: Attention = self.controller(torch.as_tensor(queries, device=device))
+        """Return the attention of distinct queries, without gradients."""
+        attention: Attention = self.controller(self._tensor(queries))
         return attention
 
-    def score_with_backward(
-        self, engine: Engine, walks: QueryBatch, rows: Ids, entities: Ids
-    ) -> ScoresWithBackward:
-        """Return the scores of (walk, entity) pairs, each walk's total, and the way back to all weights.
+    def _tensor(self, ids: Ids) -> Tensor:
+        return torch.as_tensor(ids, device=self.reflexive.device)
 
-        `walks.rows` are queries here.
+    def distinct_queries(self, batch: QueryBatch) -> tuple[Tensor, QueryBatch]:
+        """Return the distinct operators asked for, and the batch with `rows` that number them.
+
+        The attention depends on the query alone, so it is computed once for each distinct query.
         """
-        # The attention depends on the query alone: once per distinct query, not once per question.
-        queries, places = np.unique(walks.rows, return_inverse=True)
-        attention, to_weights = self.controller.read(torch.as_tensor(queries, device=self.reflexive.device))
-        walks, normalize = replace(walks, rows=places), self.config.normalize
-        followed = engine.score_with_backward(attention, walks, rows, entities, normalize=normalize)
-        return replace(followed, backward=lambda *gradients: to_weights(*followed.backward(*gradients)))
+        queries, places = np.unique(batch.rows, return_inverse=True)
+        return self._tensor(queries), replace(batch, rows=places)
+
+    def pair_scores(
+        self, engine: Engine, batch: QueryBatch, rows: Ids, entities: Ids
+    ) -> tuple[Tensor, Tensor]:
+        """Return the scores of (query, entity) pairs, and each query's total; autograd differentiates both.
+
+        `batch.rows` are the operators asked for.
+        """
+        queries, batch = self.distinct_queries(batch)
+        attention = self.controller(queries)
+        return engine.pair_scores(attention, batch, rows, entities, normalize=self.config.normalize)
 
     @torch.no_grad()
     def scores(
@@ -82,7 +90,7 @@ class NeuralLP(nn.Module):
     ) -> Scores:
         """Return the scores of all entities; a source that is no candidate answer scores -inf.
 
-        `attend` takes the place of the method, for those who keep its results.
+        `attend` replaces the method of that name, for callers that cache its results.
         """
         distinct_queries, rows = np.unique(queries, return_inverse=True)
         attention = (attend or self.attend)(distinct_queries)
@@ -100,7 +108,7 @@ class NeuralLP(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class ModelScorer:
-    """A model bound to the engine that walks for it; ranks like any other scorer."""
+    """A model together with an engine, as a `Scorer`."""
 
     model: NeuralLP
     engine: Engine
@@ -111,9 +119,9 @@ class ModelScorer:
 
 
 def most_related_operators(kb: KnowledgeBase, limit: int) -> NDArray[np.bool_]:
-    """Return for each query which `limit` operators to use: both ways of the relations nearest to it.
+    """Return which `limit` operators each query may use, as (query, operator) flags.
 
-    The paper's device for FB15K: (query, operator) flags; near is what shares most entities with the query.
+    They are the two operators of each relation that shares most entities with the query, as in the paper for FB15K.
     """
     num_relations = len(kb.relations)
     present = np.zeros((num_relations, len(kb.entities)), dtype=np.float32)

@@ -1,9 +1,9 @@
 """Questions in words: learn a program from questions with their answers, ask it, evaluate it, save it."""
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,12 @@ import torch
 
 from ..config import QuestionConfig, QuestionTrainingConfig, configure_questions
 from ..engines import make_engine
-from ..errors import ConfigError, DataError, DataWarning
+from ..errors import DataError, DataWarning
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
 from ..io.files import AnyPath
 from ..io.models import questions as question_models
+from ..neural.loop import Epoch
 from ..neural.training import require_device
 from ..qa.answering import QuestionReasoner
 from ..qa.answers import WordAnswers
@@ -23,7 +24,9 @@ from ..qa.evaluation import QuestionMeasures, QuestionResults, evaluate_question
 from ..qa.examples import Interpreter, QuestionExamples, WordQuestion, make_examples
 from ..qa.model import QuestionModel
 from ..qa.tokens import WordVocabulary, tokenise
-from ..qa.training import QuestionEpoch, QuestionTraining
+from ..qa.training import QuestionTraining
+from .base import BaseProgram
+from .learn import Callbacks, run_training
 
 #: Share of the questions that is held out to choose the epoch and the threshold.
 VALID_SHARE = 0.1
@@ -46,8 +49,8 @@ class QuestionEvaluation:
         return {**self.marked.as_dict(), "linked": self.linked.as_dict(), "types": kinds}
 
 
-class QuestionProgram:
-    """A trained question model with the knowledge base it learned from, where that is at hand."""
+class QuestionProgram(BaseProgram[QuestionReasoner]):
+    """A trained question model, which answers on the knowledge base it was learned from or on one given."""
 
     def __init__(
         self,
@@ -55,29 +58,21 @@ class QuestionProgram:
         training_config: QuestionTrainingConfig,
         threshold: float,
         kb: KnowledgeBase | None = None,
-        history: Iterable[QuestionEpoch] = (),
+        history: Iterable[Epoch] = (),
     ) -> None:
         self.model = model.eval()
         self.training_config = training_config
         self.threshold = threshold
         self.kb = kb
         self.history = list(history)
-        self._reasoner = lru_cache(maxsize=2)(self._make_reasoner)
 
     def __repr__(self) -> str:
         config = self.model.config
         return f"QuestionProgram({len(self.model.vocabulary):,} words, rules up to length {config.num_steps})"
 
     def ask_words(self, text: str, k: int = 10, kb: KnowledgeBase | None = None) -> WordAnswers:
-        """Return the answers to a question, each with its rule and facts; raise where there is none."""
+        """Return the answers to a question, each with its rule and facts; raise QuestionError without any."""
         return self.reasoner(kb).ask(text, k)
-
-    def reasoner(self, kb: KnowledgeBase | None = None) -> QuestionReasoner:
-        """Return what answers over `kb`, or over the knowledge base learned from."""
-        facts = kb or self.kb
-        if facts is None:
-            raise ConfigError("A loaded model brings no facts. Give the knowledge base to ask: kb=….")
-        return self._reasoner(facts)
 
     def _make_reasoner(self, kb: KnowledgeBase) -> QuestionReasoner:
         return QuestionReasoner(kb, self.model, self.threshold)
@@ -110,15 +105,31 @@ class QuestionProgram:
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
         """Write the model folder: weights, configuration, relations, words, history and measures."""
-        question_models.write_question_model(
-            folder, self.model, self.training_config, self.threshold, self.history, metrics or {}
-        )
+        learned = self.model, self.training_config, self.threshold, self.history
+        question_models.write_model(folder, *learned, metrics or {})
 
 
 def load_question_model(folder: AnyPath) -> QuestionProgram:
     """Return the question program saved in `folder`."""
-    model, training, threshold, history = question_models.read_question_model(folder)
+    model, training, threshold, history = question_models.read_model(folder)
     return QuestionProgram(model, training, threshold, history=history)
+
+
+def learn_questions(
+    kb: KnowledgeBase,
+    questions: Sequence[WordQuestion],
+    *,
+    preset: str = "default",
+    engine: str = "auto",
+    device: str = "cpu",
+    callbacks: Callbacks | None = None,
+    **settings: Any,
+) -> QuestionProgram:
+    """Return a program learned from questions with answers; settings are those of both configurations."""
+    configs = configure_questions(preset, **settings)
+    training = prepare_questions(kb, questions, *configs, engine=engine, device=device)
+    run_training(training, callbacks or Callbacks())
+    return finish_questions(training, kb)
 
 
 def prepare_questions(
@@ -130,20 +141,26 @@ def prepare_questions(
     engine: str = "auto",
     device: str = "cpu",
 ) -> QuestionTraining:
-    """Return a training run that has not begun; the seed fixes weights, order and what is kept back."""
+    """Return a training run before its first epoch; the seed fixes weights, order and held-out questions."""
     require_device(device)
-    # Which words belong to names is not known yet: count the words of whole questions first.
-    all_words = WordVocabulary.of([[token.word for token in tokenise(q.text)] for q in questions])
-    examples, failed = make_examples(questions, Interpreter(kb, all_words))
-    if lost := len(failed) + len(examples) - len(examples.answerable):
-        what = f"{lost:,} of {len(questions):,} questions name no known entity or no known answer"
-        warnings.warn(f"Left out: {what}.", DataWarning, stacklevel=3)
-    train, valid = _split(examples[examples.answerable], training_config)
+    train, valid = _split(_answerable_examples(kb, questions), training_config)
     torch.manual_seed(training_config.seed)
     words = WordVocabulary.of(phrase.words for phrase in train.phrases)
     model = QuestionModel(kb.relations, words, model_config).to(device)
-    walker = make_engine(engine, Operators.of(kb), device)
-    return QuestionTraining(model, walker, train, valid, training_config)
+    scoring = make_engine(engine, Operators.of(kb), device)
+    return QuestionTraining(model, scoring, train, valid, training_config)
+
+
+def _answerable_examples(kb: KnowledgeBase, questions: Sequence[WordQuestion]) -> QuestionExamples:
+    """Return the examples of questions with a known entity and answer; warn how many are left out."""
+    # Which words belong to names is not known yet: count the words of whole questions.
+    words = WordVocabulary.of([[token.word for token in tokenise(q.text)] for q in questions])
+    examples, _ = make_examples(questions, Interpreter(kb, words))
+    found = examples[examples.answerable]
+    if lost := len(questions) - len(found):
+        what = f"{lost:,} of {len(questions):,} questions name no known entity or no known answer"
+        warnings.warn(f"Left out: {what}.", DataWarning, stacklevel=4)
+    return found
 
 
 def _split(
@@ -160,26 +177,8 @@ def _split(
 
 
 def finish_questions(training: QuestionTraining, kb: KnowledgeBase) -> QuestionProgram:
-    """Return the program of the best epoch so far, with the threshold that validation likes best."""
-    training.model.load_state_dict(training.best_weights)
-    threshold = training.best_epoch.threshold
-    return QuestionProgram(training.model.cpu(), training.config, threshold, kb, training.history)
-
-
-def learn_questions(
-    kb: KnowledgeBase,
-    questions: Sequence[WordQuestion],
-    *,
-    preset: str = "default",
-    engine: str = "auto",
-    device: str = "cpu",
-    on_epoch: Callable[[QuestionEpoch], None] | None = None,
-    **settings: Any,
-) -> QuestionProgram:
-    """Return a program learned from questions with answers; settings are those of both configurations."""
-    configs = configure_questions(preset, **settings)
-    training = prepare_questions(kb, questions, *configs, engine=engine, device=device)
-    for epoch in training.epochs():
-        if on_epoch is not None:
-            on_epoch(epoch)
-    return finish_questions(training, kb)
+    """Return the program of the best epoch so far, with the threshold chosen on its validation."""
+    model = deepcopy(training.model)  # training may continue with its own
+    model.load_state_dict(training.best_weights)
+    threshold = training.best_epoch.metrics["threshold"]
+    return QuestionProgram(model.cpu(), training.config, threshold, kb, training.history)

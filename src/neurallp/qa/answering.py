@@ -11,14 +11,13 @@ from ..engines.base import Engine
 from ..errors import QuestionError, require_positive
 from ..graph.arrays import Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
-from ..graph.operators import Operators
 from ..graph.scores import Scores
 from ..neural.training import one_torch_thread
+from ..reasoning.base import BaseReasoner
 from ..reasoning.reasoner import require_relations
-from ..reasoning.scorers.given import body_ids
 from ..rules.paths import find_paths
 from ..rules.rule import Rule
-from ..rules.support import count_paths
+from ..rules.support import body_ids, count_paths
 from .answers import WordAnswer, WordAnswers
 from .examples import Interpretation, Interpreter
 from .model import Phrase, QuestionModel
@@ -36,24 +35,22 @@ TARGET = "answer"
 FollowedRule = tuple[Rule, Scores]
 
 
-class QuestionReasoner:
+class QuestionReasoner(BaseReasoner):
     """Answers questions in words about one knowledge base."""
 
     def __init__(
         self, kb: KnowledgeBase, model: QuestionModel, threshold: float = 0.1, engine: str = "auto"
     ) -> None:
         require_relations(kb, model)
-        self.kb = kb.with_relations(model.relations)
+        super().__init__(kb, model.relations, engine)
         self.model = model.eval()
         self.threshold = threshold
-        self.operators = Operators.of(self.kb)
         self.interpreter = Interpreter(self.kb, model.vocabulary)
-        self._engine_name = engine
 
     @cached_property
     def engine(self) -> Engine:
         """The engine that scores answers."""
-        return make_engine(self._engine_name, self.operators)
+        return make_engine(self._engine, self.operators)
 
     @cached_property
     def degrees(self) -> DegreeStatistics:
@@ -99,7 +96,7 @@ class QuestionReasoner:
         first = self.degrees.of(interpretation.source)
         extension = DegreeExtension(first, self.degrees.after, self.model.config.normalize)
         found = extract_by_degree(operator, memory, extension)
-        name = self.model.relations.operator_name
+        name = self.relations.operator_name
         return [
             self._rule(tuple(map(name, body)), confidence)
             for body, confidence in found
@@ -132,16 +129,16 @@ class QuestionReasoner:
 
     def _follow(self, rule: Rule, source: Ids) -> Scores:
         """Return how many paths along a rule lead from the source to each entity."""
-        body = body_ids(rule, self.model.relations)
+        body = body_ids(rule, self.relations)
         return count_paths(self.operators, body, rule.all_inequalities, source)
 
     def _answer(self, source: int, entity: int, score: float, followed: list[FollowedRule]) -> WordAnswer:
         """Return an answer with the most confident rule that leads to it and the first path along it."""
         rule, paths = next(each for each in followed if entity in each[1].entities)
         num_paths = int(paths.at(np.array([0]), np.array([entity]))[0])
-        body = body_ids(rule, self.model.relations)
-        path = next(filter(rule.admits, find_paths(self.operators, body, source, entity)))
-        names = tuple(self.kb.entities[each] for each in path)
+        body = body_ids(rule, self.relations)
+        path = next(filter(rule.satisfies_inequalities, find_paths(self.operators, body, source, entity)))
+        names = self._names(path)
         return WordAnswer(names[-1], score, rule.confidence, rule, names, num_paths)
 
 

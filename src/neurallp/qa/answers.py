@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from ..graph.vocabulary import INVERSE_MARK
-from ..reasoning.answers import spell_links
+from ..graph.vocabulary import is_inverse, relation_of
+from ..reasoning.answers import facts_along
 from ..rules.rule import Rule
 
 
@@ -21,7 +21,7 @@ class WordAnswer:
     @property
     def because(self) -> str:
         """The facts along the path."""
-        return " and ".join(spell_links(self.rule, self.path))
+        return " and ".join(facts_along(self.rule, self.path))
 
     def as_dict(self) -> dict[str, object]:
         """Return the answer as one JSON object."""
@@ -84,7 +84,7 @@ def rule_in_words(rule: Rule, source: str) -> str:
     """
     steps = (
         f"to all that have it as {_relation_in_words(name)}"
-        if name.startswith(INVERSE_MARK)
+        if is_inverse(name)
         else f"to its {_relation_in_words(name)}"
         for name in rule.body
     )
@@ -93,4 +93,4 @@ def rule_in_words(rule: Rule, source: str) -> str:
 
 
 def _relation_in_words(name: str) -> str:
-    return name.removeprefix(INVERSE_MARK).removeprefix("has_").replace("_", " ")
+    return relation_of(name).removeprefix("has_").replace("_", " ")

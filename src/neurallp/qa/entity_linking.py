@@ -81,7 +81,7 @@ class EntityLinker:
         least = max(map(surprisal, words), default=0.0) / 2
         words = [word for word in words if surprisal(word) >= least]
         near = [other for word in words for other in get_close_matches(word, self._by_word, n=3, cutoff=0.8)]
-        names = {name for word in near for name in self._by_word[word]}
+        names = dict.fromkeys(name for word in near for name in self._by_word[word])
         return sorted(names, key=lambda name: -_likeness(name, words))[:k]
 
     @cached_property

@@ -1,9 +1,7 @@
-"""Training on questions with their answers: no relation is ever named."""
+"""Training of a question model on questions with their answers; the questions name no relations."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import isfinite
-from time import perf_counter
 
 import numpy as np
 import torch
@@ -11,38 +9,21 @@ from torch import Tensor
 
 from ..config import QuestionTrainingConfig
 from ..engines.base import Engine
-from ..errors import ConfigError
-from ..neural.objective import SMALLEST_SCORE
-from ..neural.optimizer import Optimizer, copy_of, flatten
-from ..neural.training import one_torch_thread
+from ..neural.loop import TrainingLoop
+from ..neural.objective import normalized_likelihood
+from ..neural.optimizer import flatten
 from .evaluation import evaluate_questions
 from .examples import QuestionExamples
 from .model import QuestionModel
 
-#: A longer gradient is shortened to this.
-LONGEST = 5.0
+#: A gradient of greater norm is scaled down to this norm.
+MAX_GRADIENT_NORM = 5.0
 
 
-@dataclass(frozen=True)
-class QuestionEpoch:
-    """What one pass over the training questions gave."""
+class QuestionTraining(TrainingLoop[QuestionModel, QuestionExamples]):
+    """One run of training on questions."""
 
-    number: int
-    loss: float
-    valid_hits_at_1: float
-    valid_accuracy: float
-    threshold: float  # of the scores, the one that validation likes best
-    seconds: float
-    is_best: bool
-
-    @property
-    def selection_metric(self) -> tuple[float, float]:
-        """What epochs are chosen by: Hits@1, and among equals the paper's accuracy."""
-        return self.valid_hits_at_1, self.valid_accuracy
-
-
-class QuestionTraining:
-    """One run of training on questions; can stop after any epoch and be taken up again."""
+    config: QuestionTrainingConfig
 
     def __init__(
         self,
@@ -52,82 +33,67 @@ class QuestionTraining:
         valid: QuestionExamples,
         config: QuestionTrainingConfig,
     ) -> None:
-        self.model, self.engine, self.train, self.valid, self.config = model, engine, train, valid, config
-        self.history: list[QuestionEpoch] = []
-        self.on_step: Callable[[], object] = lambda: None
-        self.descent = Optimizer(model, config.learning_rate)
-        self.best_weights = copy_of(model.state_dict())
+        batches = QuestionBatches(train, config.batch_size)
+        super().__init__(model, batches, QuestionValidator(engine, valid), config)
+        self.engine = engine
+
+    def loss_and_gradient(self, batch: QuestionExamples) -> tuple[Tensor, Tensor]:
+        """Return the normalised likelihood of a batch, and its clipped gradient for the flat parameters."""
+        right, negatives = self._right_and_negatives(batch)
+        loss, *gradients = normalized_likelihood(right.detach(), negatives.detach())
+        found = torch.autograd.grad(
+            (right, negatives), self.optimizer.weights, gradients, materialize_grads=True
+        )
+        gradient = flatten(found)
+        return loss, gradient * (MAX_GRADIENT_NORM / gradient.norm()).clamp(max=1.0)
+
+    def _right_and_negatives(self, batch: QuestionExamples) -> tuple[Tensor, Tensor]:
+        """Return the sum of the scores of all right answers and of all others, for each question.
+
+        Right answers count together: how they divide their sum does not change the loss.
+        """
+        questions = batch.sources, batch.phrases
+        pairs, totals = self.model.pair_scores(self.engine, *questions, batch.rows, batch.answers)
+        rows = torch.as_tensor(batch.rows, device=totals.device)
+        right = totals.new_zeros(len(batch)).index_add(0, rows, pairs)
+        return right, (totals - right).clamp(min=0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class QuestionBatches:
+    """Training examples in batches of random order."""
+
+    examples: QuestionExamples
+    batch_size: int
 
     @property
     def num_batches(self) -> int:
-        """How many batches an epoch has."""
-        return -(-len(self.train) // self.config.batch_size)
+        """The number of batches of an epoch."""
+        return -(-len(self.examples) // self.batch_size)
 
-    def epochs(self) -> Iterator[QuestionEpoch]:
-        """Yield epochs until the last, or until validation has not improved for `patience` of them."""
-        while not self.is_over:
-            with one_torch_thread():
-                epoch = self._run_epoch(len(self.history) + 1)
-            self.history.append(epoch)
-            if epoch.is_best:
-                self.best_weights = copy_of(self.model.state_dict())
-            yield epoch
-
-    @property
-    def is_over(self) -> bool:
-        """Whether there is no epoch left to run."""
-        merits = [epoch.selection_metric for epoch in self.history]
-        since_better = len(merits) - 1 - merits.index(max(merits)) if merits else 0
-        return len(merits) >= self.config.num_epochs or since_better >= self.config.patience
-
-    @property
-    def best_epoch(self) -> QuestionEpoch:
-        """The epoch that `best_weights` are from."""
-        return next(epoch for epoch in reversed(self.history) if epoch.is_best)
-
-    def state(self) -> dict[str, Tensor]:
-        """Return the last epoch's weights and moments, and the best weights."""
-        return self.descent.state(self.best_weights)
-
-    def restore(self, state: dict[str, Tensor], history: list[QuestionEpoch]) -> None:
-        """Go on from `state` as if the epochs of `history` had just been run."""
-        self.best_weights, self.history = self.descent.restore(state), list(history)
-
-    def _run_epoch(self, number: int) -> QuestionEpoch:
-        started = perf_counter()
-        self.model.train()
-        rng = np.random.default_rng([self.config.seed, number])
+    def batches(self, rng: np.random.Generator) -> Iterator[QuestionExamples]:
+        """Yield every example once, in random order; the same generator also seeds word dropout."""
         torch.manual_seed(int(rng.integers(2**31)))
-        loss = float(np.mean([self._step(batch) for batch in self._batches(rng)]))
-        if not isfinite(loss):
-            raise ConfigError(f"The loss of epoch {number} is {loss}. Lower the learning_rate.")
-        found = evaluate_questions(self.model.eval(), self.engine, self.valid)
-        selection_metric = float(found.hits_at_1[:, 0].mean()), float(found.accuracy[:, 0].mean())
-        # Of equals the last: it has learned for longer, so that its rules are surer.
-        is_best = all(selection_metric >= epoch.selection_metric for epoch in self.history)
-        seconds = perf_counter() - started
-        return QuestionEpoch(number, loss, *selection_metric, found.best_threshold(), seconds, is_best)
+        order = rng.permutation(len(self.examples))
+        for start in range(0, len(order), self.batch_size):
+            yield self.examples[order[start : start + self.batch_size]]
 
-    def _batches(self, rng: np.random.Generator) -> Iterator[QuestionExamples]:
-        order = rng.permutation(len(self.train))
-        for start in range(0, len(order), self.config.batch_size):
-            yield self.train[order[start : start + self.config.batch_size]]
 
-    def _step(self, batch: QuestionExamples) -> float:
-        loss = self.loss(batch)
-        gradient = flatten(torch.autograd.grad(loss, self.descent.weights, materialize_grads=True))
-        self.descent.step(gradient * (LONGEST / gradient.norm()).clamp(max=1.0))
-        self.on_step()
-        return float(loss.detach())
+class QuestionValidator:
+    """Measures Hits@1, accuracy and the best threshold on held-out questions."""
 
-    def loss(self, batch: QuestionExamples) -> Tensor:
-        """Return the mean of -log of the right answers' share of all scores.
+    selected_by: tuple[str, ...] = ("hits@1", "accuracy")
+    #: Of epochs with equal measures the last one has the most confident rules.
+    prefers_later: bool = True
 
-        Of several right answers the sum counts: which of them gets how much is left to the walk.
-        """
-        rows = batch.rows
-        pairs, total = self.model.pair_scores(self.engine, batch.sources, batch.phrases, rows, batch.answers)
-        right = total.new_zeros(len(batch)).index_add(0, torch.as_tensor(rows, device=total.device), pairs)
-        reachable = right > SMALLEST_SCORE
-        shares = right[reachable] / total[reachable]
-        return -shares.clamp(max=1.0).log().sum() / max(1, len(shares))
+    def __init__(self, engine: Engine, examples: QuestionExamples) -> None:
+        self.engine, self.examples = engine, examples
+
+    def validate(self, model: QuestionModel) -> dict[str, float]:
+        """Return the measures of the model's answers, and the threshold with the best F1."""
+        found = evaluate_questions(model, self.engine, self.examples)
+        return {
+            "hits@1": float(found.hits_at_1[:, 0].mean()),
+            "accuracy": float(found.accuracy[:, 0].mean()),
+            "threshold": found.best_threshold(),
+        }

@@ -1,4 +1,4 @@
-"""The paths that add most to a neural model's score, and the norms its memories are divided by."""
+"""Paths of a neural model: those that contribute most to a score, and the norms of its memories."""
 
 import heapq
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from ..rules.extraction import completion_bounds, extend, start
 
 
 def memory_norms(operators: Operators, operator: Floats, memory: Floats, source: int) -> Floats:
-    """Return the sum of each memory u_1 … u_T before it is divided by it, for one source and rank."""
+    """Return the sums of the memories u_1 … u_T before normalisation, for one source and one controller."""
     memories = np.zeros((len(memory), operators.num_entities))
     memories[0, source] = 1.0
     norms = np.ones(len(operator))
@@ -25,18 +25,18 @@ def memory_norms(operators: Operators, operator: Floats, memory: Floats, source:
 
 
 def hop(operators: Operators, a: Floats, memory: Floats) -> Floats:
-    """Return sum_k a^k M_k u for one memory, walking only from where it is not 0."""
+    """Return sum_k a^k M_k u for one memory u; only edges out of its nonzero entities are used."""
     edges = operators.edges_out_of(np.flatnonzero(memory))
-    amounts = memory[operators.sources[edges]] * a[operators.operators[edges]]
-    reached = np.bincount(operators.targets[edges], amounts, minlength=operators.num_entities)
+    products = memory[operators.sources[edges]] * a[operators.operators[edges]]
+    reached = np.bincount(operators.targets[edges], products, minlength=operators.num_entities)
     return reached.astype(np.float64, copy=False)
 
 
 class PathSearch:
-    """Finds the paths from a source to an answer, those that add most to the score first.
+    """Finds the paths from a source to an answer, those with the largest contribution first.
 
-    Best-first over path prefixes, as rules are recovered, but only along edges from which the answer
-    can still be reached.
+    Best-first over path prefixes, with the bounds of rule extraction, along edges from which the answer is
+    still reachable in the steps left.
     """
 
     def __init__(self, operators: Operators, operator: Floats, memory: Floats) -> None:
@@ -44,7 +44,7 @@ class PathSearch:
         self.bound = completion_bounds(operator, memory)
 
     def paths(self, source: int, answer: int) -> Iterator[tuple[Body, tuple[int, ...], float]]:
-        """Yield (body, path of entities, what it adds to the score), the largest first."""
+        """Yield (body, path of entities, contribution to the score), the largest first."""
         distance = self._distances(answer)
         finish = self.memory[:, -1]
         order = count()
@@ -71,7 +71,7 @@ class PathSearch:
         return len(self.operator[0])
 
     def _distances(self, answer: int) -> Ids:
-        """Return how many steps each entity is from `answer`; past T - 1 they count as T."""
+        """Return the number of steps from each entity to `answer`; T where it is more than T - 1."""
         distance = np.full(self.operators.num_entities, self._num_steps, dtype=np.int64)
         distance[answer] = 0
         front = np.array([answer])

@@ -9,7 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...errors import DataError, ModelError
+from ...config import ModelConfig, TrainingConfig
+from ...errors import ConfigError, DataError, ModelError
 from ...graph.vocabulary import Relations
 from ..files import AnyPath, read_bytes, replacing
 
@@ -62,9 +63,9 @@ def _checksum(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def require_together(path: Path, record: Mapping[str, Any]) -> None:
-    """Raise where a file whose checksum `path` records comes from another save."""
-    recorded = record.get("checksums")
+def require_together(path: Path) -> None:
+    """Raise where a file whose checksum the JSON file `path` records comes from another save."""
+    recorded = read_json(path, dict).get("checksums")
     if not isinstance(recorded, dict):
         raise damaged(path, "no checksums")
     for name, expected in recorded.items():
@@ -133,6 +134,35 @@ def read_relations(folder: AnyPath) -> Relations:
         raise damaged(path, error) from error
 
 
+# Neural models
+
+
+def has_model(folder: AnyPath) -> bool:
+    """Return whether a folder holds a neural model, even one that has lost a file."""
+    return any((Path(folder) / name).is_file() for name in (WEIGHTS, CONFIG))
+
+
+def require_no_model(folder: AnyPath) -> None:
+    """Raise where a folder holds a neural model: weighted rules without a model would mix with its files."""
+    if has_model(folder):
+        raise ConfigError(f"{folder} holds a neural model. Give another folder for the weighted rules.")
+
+
+def read_config(folder: AnyPath) -> tuple[Relations, ModelConfig, TrainingConfig, bool]:
+    """Return a model's relations and configurations, and whether each query uses only some operators."""
+    path = Path(folder) / CONFIG
+    config = read_json(path, dict)
+    require_version(folder, config)
+    try:
+        model, training = ModelConfig(**config["model"]), TrainingConfig(**config["training"])
+    except (KeyError, TypeError, ConfigError) as error:
+        raise damaged(path, error) from error
+    return read_relations(folder), model, training, bool(config.get("restricted_operators"))
+
+
+# Arrays
+
+
 def dump_arrays(arrays: "Mapping[str, NDArray[Any]]") -> bytes:
     """Return arrays as the content of a file."""
     from safetensors.numpy import save
@@ -149,6 +179,9 @@ def read_arrays(path: Path) -> "dict[str, NDArray[Any]]":
         return load(read_file(path))
     except SafetensorError as error:
         raise damaged(path, error) from error
+
+
+# Epochs
 
 
 def history_lines(history: Iterable[Any]) -> str:

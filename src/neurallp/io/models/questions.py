@@ -9,10 +9,11 @@ from torch import Tensor
 
 from ...config import QuestionConfig, QuestionTrainingConfig
 from ...errors import ConfigError, ModelError
+from ...neural.loop import Epoch
 from ...qa.evaluation import THRESHOLDS
 from ...qa.model import QuestionModel
 from ...qa.tokens import WordVocabulary
-from ...qa.training import QuestionEpoch, QuestionTraining
+from ...qa.training import QuestionTraining
 from ..files import AnyPath
 from .checkpoints import dump_checkpoint, dump_tensors, read_tensors, resume_run
 from .folders import (
@@ -40,12 +41,12 @@ KIND = "questions"
 WORDS = "words.json"
 
 
-def write_question_model(
+def write_model(
     folder: AnyPath,
     model: QuestionModel,
     training: QuestionTrainingConfig,
     threshold: float,
-    history: Iterable[QuestionEpoch],
+    history: Iterable[Epoch],
     metrics: Mapping[str, Any],
 ) -> None:
     """Write the whole folder; when a file cannot be written, the folder stays as it was."""
@@ -53,28 +54,28 @@ def write_question_model(
     write_together(folder, {**described, METRICS: to_json(metrics)})
 
 
-def write_question_checkpoint(folder: AnyPath, training: QuestionTraining) -> None:
+def write_checkpoint(folder: AnyPath, training: QuestionTraining) -> None:
     """Write the checkpoint that resuming needs, and the best model so far.
 
     The measures in the folder are those of an earlier model, so they are removed.
     """
-    threshold = training.best_epoch.threshold
+    threshold = training.best_epoch.metrics["threshold"]
     contents = _describe(training.model, training.config, threshold, training.history, training.best_weights)
     checkpoint = dump_checkpoint(training, _settings(training), _origin(training))
     write_together(folder, {CHECKPOINT: checkpoint, **contents})
     (Path(folder) / METRICS).unlink(missing_ok=True)
 
 
-def resume_questions(folder: AnyPath, training: QuestionTraining) -> None:
+def resume(folder: AnyPath, training: QuestionTraining) -> None:
     """Restore `training` from the checkpoint in `folder`, which must have the same settings and words."""
-    resume_run(folder, training, _settings(training), _origin(training), QuestionEpoch)
+    resume_run(folder, training, _settings(training), _origin(training), Epoch)
 
 
 def _describe(
     model: QuestionModel,
     training: QuestionTrainingConfig,
     threshold: float,
-    history: Iterable[QuestionEpoch],
+    history: Iterable[Epoch],
     weights: Mapping[str, Tensor],
 ) -> dict[str, str | bytes]:
     """Return the files that loading needs; the configuration holds the checksums of the others."""
@@ -103,9 +104,9 @@ def _origin(training: QuestionTraining) -> dict[str, Any]:
     return {"relations": list(training.model.relations), "words": training.model.vocabulary.counts}
 
 
-def read_question_model(
+def read_model(
     folder: AnyPath,
-) -> tuple[QuestionModel, QuestionTrainingConfig, float, list[QuestionEpoch]]:
+) -> tuple[QuestionModel, QuestionTrainingConfig, float, list[Epoch]]:
     """Return the model of a folder, its training configuration, its threshold and its epochs."""
     require_folder(folder, "neurallp qa learn KB QUESTIONS")
     path = Path(folder) / CONFIG
@@ -119,8 +120,8 @@ def read_question_model(
         threshold = THRESHOLDS[THRESHOLDS.index(config["threshold"])]
     except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise damaged(path, error) from error
-    require_together(path, config)
-    return _read_weights(folder, model_config), training, threshold, read_epochs(folder, QuestionEpoch)
+    require_together(path)
+    return _read_weights(folder, model_config), training, threshold, read_epochs(folder, Epoch)
 
 
 def _read_weights(folder: AnyPath, config: QuestionConfig) -> QuestionModel:

@@ -1,48 +1,49 @@
 """Scores of rules that were written by hand or imported."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
 import numpy as np
-import torch
 
-from ...controller.attention import Attention
-from ...engines.base import Engine, QueryBatch
-from ...graph.arrays import Body, Ids
+from ...graph.arrays import Ids
+from ...graph.knowledge_base import KnowledgeBase
 from ...graph.operators import Operators
 from ...graph.scores import Scores
-from ...graph.vocabulary import Relations
 from ...rules.paths import find_paths
 from ...rules.rule import Rule
 from ...rules.simplify import invert_rule
-from ...rules.support import count_paths
+from ...rules.support import PathCounter, body_ids, count_paths
 from . import PathTerm
 
 
 class GivenScorer:
-    """Rules written by hand or imported: score(y | x) = sum of confidence x number of paths.
+    """Rules written by hand or imported: score(y | x) = sum of confidence x number of paths from x to y.
 
-    A query that no rule is written for is answered by the rules of its inverse, taken the other way round.
+    A query without rules of its own is answered by the rules of its inverse, each inverted.
     """
 
+    has_logarithmic_scores: ClassVar[bool] = False
+
     def __init__(
-        self, rules: Iterable[Rule], relations: Relations, operators: Operators, engine: Engine
+        self, rules: Iterable[Rule], kb: KnowledgeBase, operators: Operators, engine: str = "auto"
     ) -> None:
-        self.relations, self.operators, self.engine = relations, operators, engine
+        """Bind rules to facts. No engine is used: paths are counted."""
+        self.relations, self.operators = kb.relations, operators
         self._rules: defaultdict[int, list[Rule]] = defaultdict(list)
-        concluding = (rule for rule in rules if rule.is_deductive)
-        for rule in sorted(concluding, key=lambda rule: -rule.confidence):
-            self._rules[relations.operator_id(rule.target)].append(rule)
+        deductive = (rule for rule in rules if rule.is_deductive)
+        for rule in sorted(deductive, key=lambda rule: -rule.confidence):
+            self._rules[self.relations.operator_id(rule.target)].append(rule)
         for query in list(self._rules):
-            inverse = relations.inverse(query)
+            inverse = self.relations.inverse(query)
             self._rules[inverse] = self._rules[inverse] or list(map(invert_rule, self._rules[query]))
 
     def rules(self, query: int) -> Iterator[Rule]:
-        """Yield the rules of a query."""
+        """Yield the rules of a query, the most confident first."""
         yield from self._rules.get(query, ())
 
     def scores(self, sources: Ids, queries: Ids) -> Scores:
-        """Return a row of scores for each question, one query at a time: each has rules of its own."""
+        """Return a row of scores for each question; the questions of each query are scored together."""
         order = np.argsort(queries, kind="stable")
         distinct, first = np.unique(queries[order], return_index=True)
         groups = zip(distinct.tolist(), np.split(sources[order], first[1:]), strict=True)
@@ -52,29 +53,24 @@ class GivenScorer:
 
     def _scores(self, query: int, sources: Ids) -> Scores:
         rules = list(self.rules(query))
-        reflexive = [rule for rule in rules if not rule.distinct_ends]
-        scores = self._add_up(rules, sources)
-        if len(reflexive) == len(rules):
+        none = Scores.none(len(sources), self.operators.num_entities)
+        scores = Scores.added([none, *self._rule_scores(rules, sources)])
+        if not rules or not all(rule.distinct_ends for rule in rules):
             return scores
-        rows = np.arange(len(sources))
-        own = self._add_up(reflexive, sources).at(rows, sources) if reflexive else -np.inf
-        return scores.replaced(rows, sources, own)
+        return scores.replaced(np.arange(len(sources)), sources, -np.inf)
 
-    def _add_up(self, rules: Sequence[Rule], sources: Ids) -> Scores:
-        """Return the sum over rules; only X != Y is left to do, as it concerns an answer and not a path."""
-        walked = self._walk([rule for rule in rules if not rule.inequalities], sources)
-        return Scores.added([walked, *(self._count(rule, sources) for rule in rules if rule.inequalities)])
-
-    def _count(self, rule: Rule, sources: Ids) -> Scores:
-        """Return what a rule adds that wants different entities on its way, which no memory can tell."""
-        body = body_ids(rule, self.relations)
-        return count_paths(self.operators, body, rule.all_inequalities, sources).times(rule.confidence)
-
-    def _walk(self, rules: Sequence[Rule], sources: Ids) -> Scores:
-        if not rules:
-            return Scores.none(len(sources), self.operators.num_entities)
-        walks = QueryBatch.unmasked(sources, np.zeros(len(sources), dtype=np.int64))
-        return self.engine.scores(attention_of(rules, self.relations), walks, normalize=False)
+    def _rule_scores(self, rules: list[Rule], sources: Ids) -> Iterator[Scores]:
+        """Yield for each rule its confidence times its paths; bodies in order share what begins alike."""
+        counter = PathCounter(self.operators, sources)
+        for rule in sorted(rules, key=lambda rule: body_ids(rule, self.relations)):
+            body = body_ids(rule, self.relations)
+            if rule.inequalities:
+                counts = count_paths(self.operators, body, rule.all_inequalities, sources)
+            else:
+                counts = counter.count(body)
+                if rule.distinct_ends:
+                    counts = counts.replaced(np.arange(len(sources)), sources, 0.0)
+            yield counts.times(rule.confidence)
 
     def terms(self, source: int, query: int, answer: int) -> Iterator[PathTerm]:
         """Yield every rule with every path along its body."""
@@ -82,25 +78,3 @@ class GivenScorer:
             for path in find_paths(self.operators, body_ids(rule, self.relations), source, answer):
                 if rule.satisfies_inequalities(path):
                     yield rule, path, rule.confidence
-
-
-def attention_of(rules: Sequence[Rule], relations: Relations) -> Attention:
-    """Return attention that walks each rule in a rank of its own, one row for all.
-
-    Step t reads the memory before it and takes the body's operator t; the last read weighs what the whole
-    body leads to by the rule's confidence.
-    """
-    num_steps = max(1, *(len(rule.body) for rule in rules))
-    operator = torch.zeros(len(rules), 1, num_steps, relations.num_operators, dtype=torch.float64)
-    memory = torch.zeros(len(rules), 1, num_steps + 1, num_steps + 1, dtype=torch.float64)
-    for rank, rule in enumerate(rules):
-        for t, k in enumerate(body_ids(rule, relations)):
-            operator[rank, 0, t, k] = 1.0
-            memory[rank, 0, t, t] = 1.0
-        memory[rank, 0, -1, len(rule.body)] = rule.confidence
-    return Attention(operator, memory)
-
-
-def body_ids(rule: Rule, relations: Relations) -> Body:
-    """Return the operators of a rule's body."""
-    return tuple(map(relations.operator_id, rule.body))

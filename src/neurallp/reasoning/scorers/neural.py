@@ -1,13 +1,15 @@
 """Scores of a neural model, whose rules are read off its attention."""
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 import torch
 
 from ...controller.attention import Attention
-from ...engines.base import Engine
+from ...engines import make_engine
 from ...graph.arrays import Floats, Ids
+from ...graph.knowledge_base import KnowledgeBase
 from ...graph.operators import Operators
 from ...graph.scores import Scores
 from ...neural.model import NeuralLP
@@ -19,11 +21,16 @@ from . import PathTerm
 
 
 class NeuralScorer:
-    """A model's: rules and their confidences are read off its attention, which is kept once looked up."""
+    """A neural model bound to facts; its rules are extracted from its attention, which is cached by query."""
 
-    def __init__(self, model: NeuralLP, operators: Operators, engine: Engine) -> None:
-        self.model, self.operators, self.engine = model, operators, engine
-        self._kept: dict[int, Attention] = {}
+    has_logarithmic_scores: ClassVar[bool] = False
+
+    def __init__(
+        self, model: NeuralLP, kb: KnowledgeBase, operators: Operators, engine: str = "auto"
+    ) -> None:
+        self.model, self.operators = model, operators
+        self.engine = make_engine(engine, operators)
+        self._cache: dict[int, Attention] = {}
 
     def scores(self, sources: Ids, queries: Ids) -> Scores:
         """Return a row of scores for each question."""
@@ -32,11 +39,11 @@ class NeuralScorer:
     reached = scores
 
     def rules(self, query: int) -> Iterator[Rule]:
-        """Yield the rules that the attention of one query stands for."""
+        """Yield the rules that are extracted from the attention of one query."""
         return extract_rules(self.model, query)
 
     def terms(self, source: int, query: int, answer: int) -> Iterator[PathTerm]:
-        """Yield what each rule adds along each path."""
+        """Yield what each rule adds along each path, largest first."""
         name = self.model.relations.operator_name
         excludes = bool(self.model.excludes_source(np.array([query]))[0])
         operator, memory = (each[:, 0].cpu().numpy() for each in self._attend(np.array([query])).pair)
@@ -51,15 +58,15 @@ class NeuralScorer:
 
     @torch.no_grad()
     def _attend(self, queries: Ids) -> Attention:
-        """Return attention in double precision, so that parts and scores are sums of the same numbers."""
+        """Return attention in double precision, so that scores equal the sums of their terms."""
         if len(queries) > 1:
             return self.model.attend(queries).double()
-        if queries[0] not in self._kept:
-            self._kept[int(queries[0])] = self.model.attend(queries).double()
-        return self._kept[int(queries[0])]
+        if queries[0] not in self._cache:
+            self._cache[int(queries[0])] = self.model.attend(queries).double()
+        return self._cache[int(queries[0])]
 
     def _norms(self, operator: Floats, memory: Floats, source: int) -> Floats:
-        """Return what each memory is divided by, to be divided into the operators that fill it instead."""
+        """Return the norms that the operator attention is divided by: (controller, step, 1)."""
         if not self.model.config.normalize:
             return np.ones(1)
         ranks = zip(operator, memory, strict=True)

@@ -1,0 +1,124 @@
+"""Callbacks of the command line: progress bars, notes on what Ctrl-C cut, and the dry run of `learn`."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ..pipeline.learn import Callbacks, Checkpoints, Stage
+from .output import Bar, console, print_json, progress, say
+
+if TYPE_CHECKING:
+    from types import ModuleType, TracebackType
+
+    from ..neural.loop import TrainingLoop
+
+    AnyTraining = TrainingLoop[Any, Any]
+
+#: Stages as the progress bar names them.
+NAMES: dict[Stage, str] = {"train": "Training", "weigh": "Weighting"}
+
+
+class ShownProgress(Callbacks):
+    """Show each stage of a run as a progress bar."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.quiet = quiet
+        self.training: AnyTraining | None = None
+        self._open = ExitStack()
+        self._bar: Bar | None = None
+
+    def __enter__(self) -> "ShownProgress":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: "TracebackType | None"
+    ) -> None:
+        self._open.close()
+
+    def on_training(self, training: "AnyTraining") -> None:
+        self.training = training
+
+    def on_stage(self, stage: Stage, total: int, done: int = 0) -> None:
+        if self._bar is None:
+            self._bar = self._open.enter_context(progress(NAMES[stage], total, quiet=self.quiet))
+        description = NAMES[stage] if stage != "train" or self.training is None else describe(self.training)
+        self._bar.restart(description, total, done)
+
+    def on_progress(self, num: int) -> None:
+        if self._bar is not None:
+            self._bar.advance(num)
+
+    def on_epoch(self, training: "AnyTraining") -> None:
+        if self._bar is not None:
+            self._bar.describe(describe(training))
+
+
+class TrainingProgress(ShownProgress, Checkpoints):
+    """Also write checkpoints, and use what is learned when Ctrl-C ends a stage."""
+
+    def __init__(self, folder: Path, *, resume: bool, quiet: bool) -> None:
+        ShownProgress.__init__(self, quiet=quiet)
+        Checkpoints.__init__(self, folder, resume=resume)
+
+    def on_training(self, training: "AnyTraining") -> None:
+        ShownProgress.on_training(self, training)
+        Checkpoints.on_training(self, training)
+
+    def on_epoch(self, training: "AnyTraining") -> None:
+        Checkpoints.on_epoch(self, training)
+        ShownProgress.on_epoch(self, training)
+
+    def on_interrupt(self, stage: Stage) -> bool:
+        if stage == "weigh":
+            say("Weighting was cut: the model is kept without weighted rules.")
+        elif self.training is None or not self.training.history:
+            say("Training was cut in the first epoch: nothing is kept.")
+        else:
+            num = len(self.training.history)
+            say(f"Training was cut after epoch {num}: the best epoch is kept. --resume continues it.")
+        return True
+
+
+class LearningProgress(TrainingProgress):
+    """Also print an estimate of time and memory before training; a dry run ends there."""
+
+    def __init__(self, folder: Path, *, resume: bool, dry_run: bool, quiet: bool) -> None:
+        super().__init__(folder, resume=resume, quiet=quiet)
+        self.dry_run = dry_run
+
+    def on_training(self, training: "AnyTraining") -> None:
+        from ..neural.estimate import estimate
+        from ..neural.training import Training
+
+        assert isinstance(training, Training)
+        expected = estimate(training)
+        if self.dry_run:
+            print_json(vars(expected)) if self.quiet else console.print(str(expected))
+            raise typer.Exit
+        if not self.quiet:
+            say(str(expected))
+        super().on_training(training)
+
+
+class QuestionTrainingProgress(TrainingProgress):
+    """The same for training on questions in words."""
+
+    @property
+    def files(self) -> "ModuleType":
+        """The module that writes and resumes checkpoints of question models."""
+        from ..io.models import questions
+
+        return questions
+
+
+def describe(training: "AnyTraining") -> str:
+    """Return the number of the epoch, and the loss and the first validation metric of the last one."""
+    number = min(len(training.history) + 1, training.config.num_epochs)
+    epoch = f"Epoch {number} of {training.config.num_epochs}"
+    if not training.history:
+        return epoch
+    last, metric = training.history[-1], training.validator.selected_by[0]
+    valid = f", valid {metric} {last.metrics[metric]:.3f}" if last.metrics else ""
+    return f"{epoch}: loss {last.loss:.3f}{valid}"

@@ -1,0 +1,27 @@
+"""The base of all programs: the knowledge base that they answer about, and the reasoner over it."""
+
+from typing import Generic, TypeVar
+
+from ..errors import ConfigError
+from ..graph.knowledge_base import KnowledgeBase
+
+R = TypeVar("R")
+
+
+class BaseProgram(Generic[R]):
+    """A learned program; `R` is the type of the reasoner that answers its questions."""
+
+    kb: KnowledgeBase | None = None  # None: loaded, so that the knowledge base is given with each question
+    _last: tuple[KnowledgeBase, R] | None = None
+
+    def reasoner(self, kb: KnowledgeBase | None = None) -> R:
+        """Return a reasoner over `kb`, or over the knowledge base learned from; the last one is cached."""
+        facts = kb or self.kb
+        if facts is None:
+            raise ConfigError("A loaded program has no facts. Give the knowledge base to ask: kb=….")
+        if self._last is None or self._last[0] is not facts:
+            self._last = facts, self._make_reasoner(facts)
+        return self._last[1]
+
+    def _make_reasoner(self, kb: KnowledgeBase) -> R:
+        raise NotImplementedError

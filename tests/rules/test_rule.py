@@ -1,0 +1,143 @@
+"""Rules: how they read, their inequality constraints, sets and filters."""
+
+import json
+
+import pytest
+
+from neurallp import Rule, RuleSet
+from neurallp.rules.rule import RuleFilter, atom
+
+# How rules read
+
+
+@pytest.mark.parametrize(
+    ("target", "body", "text"),
+    [
+        ("uncle", ("father", "brother"), "uncle(X, Y) <= father(X, A), brother(A, Y)"),
+        ("uncle", ("father", "~brother"), "uncle(X, Y) <= father(X, A), brother(Y, A)"),
+        ("~uncle", ("brother", "~father"), "uncle(Y, X) <= brother(X, A), father(Y, A)"),
+        ("uncle", ("uncle",), "uncle(X, Y) <= uncle(X, Y)"),
+        ("uncle", ("~nephew",), "uncle(X, Y) <= nephew(Y, X)"),
+        ("same", (), "same(X, Y) <= X = Y"),
+        ("r", ("a", "b", "c", "d"), "r(X, Y) <= a(X, A), b(A, B), c(B, C), d(C, Y)"),
+    ],
+)
+def test_a_rule_reads_from_the_source_to_the_answer(target, body, text):
+    assert str(Rule(target, body, 0.5)) == text
+    assert str(Rule(target, body, 0.5, distinct_ends=True)) == f"{text}, X != Y"
+
+
+def test_a_long_rule_never_uses_a_variable_twice():
+    text = str(Rule("r", ("s",) * 40, 0.5)).split("<= ")[1]
+    variables = [atom.split(", ")[0] for atom in text.split("s(")[1:]]
+    assert len(set(variables)) == 40
+
+
+def test_a_rule_is_one_json_object_that_reads_itself():
+    rule = Rule("uncle", ("father", "brother"), 0.5, 1.0, True, support=1, num_predictions=2)
+    found = json.loads(json.dumps(rule.as_dict()))
+    assert found == {
+        "target": "uncle",
+        "body": ["father", "brother"],
+        "confidence": 0.5,
+        "normalized_confidence": 1.0,
+        "distinct_ends": True,
+        "support": 1,
+        "num_predictions": 2,
+        "inequalities": [],
+        "weight": None,
+        "kind": "chain",
+        "answer": None,
+        "measured_confidence": 0.5,
+        "rule": "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y",
+    }
+
+
+def test_a_rule_is_vacuous_only_when_its_body_is_its_target():
+    assert Rule("uncle", ("uncle",), 1.0).is_vacuous
+    assert Rule("~uncle", ("~uncle",), 1.0).is_vacuous
+    assert not Rule("uncle", ("~uncle",), 1.0).is_vacuous
+    assert not Rule("uncle", ("uncle", "uncle"), 1.0).is_vacuous
+
+
+def test_an_atom_of_an_inverse_swaps_its_ends():
+    assert atom("father", "anna", "bob") == "father(anna, bob)"
+    assert atom("~father", "bob", "anna") == "father(anna, bob)"
+
+
+def test_inequalities_read_as_variables_in_order():
+    rule = Rule("r", ("a", "b", "c"), 1.0, distinct_ends=True, inequalities=((0, 1), (1, 3)))
+    assert rule.all_inequalities == [(0, 1), (0, 3), (1, 3)]
+    assert rule.unequal_variables == [("X", "A"), ("X", "Y"), ("A", "Y")]
+    assert str(rule).endswith("c(B, Y), X != A, X != Y, A != Y")
+
+
+def test_a_path_satisfies_inequalities_where_its_entities_differ_at_those_positions():
+    rule = Rule("r", ("a", "b"), 1.0, distinct_ends=True, inequalities=((0, 1),))
+    assert rule.satisfies_inequalities("xyz")
+    assert rule.satisfies_inequalities("xyy")
+    assert not rule.satisfies_inequalities("xxz")
+    assert not rule.satisfies_inequalities("xyx")
+
+
+def test_a_rule_never_returns_if_every_later_position_differs_from_the_source():
+    assert not Rule("r", ("a", "b"), 1.0, distinct_ends=True).never_returns
+    assert Rule("r", ("a", "b"), 1.0, distinct_ends=True, inequalities=((0, 1),)).never_returns
+    assert Rule("r", ("a",), 1.0, distinct_ends=True).never_returns
+
+
+def test_only_chains_that_raise_scores_are_deductive():
+    assert Rule("r", ("a",), 1.0).is_deductive
+    assert Rule("r", ("a",), 1.0, weight=0.5).is_deductive
+    assert not Rule("r", ("a",), 1.0, weight=-0.5).is_deductive
+    assert not Rule("r", ("a",), 1.0, weight=0.5, kind="unary").is_deductive
+
+
+def test_kinds_whose_body_does_not_lead_to_the_answer_are_no_path_rules():
+    assert Rule("r", ("a",), 1.0).is_path_rule
+    assert not Rule("r", ("a",), 1.0, kind="unary", answer="b").is_path_rule
+    assert not Rule("r", ("r",), 1.0, kind="prior").is_path_rule
+
+
+@pytest.mark.parametrize(
+    ("support", "predictions", "measured"), [(None, None, None), (0, 0, 0.0), (1, 4, 0.25)]
+)
+def test_measured_confidence_is_support_over_predictions(support, predictions, measured):
+    rule = Rule("r", ("a",), 1.0, support=support, num_predictions=predictions)
+    assert rule.measured_confidence == measured
+
+
+# Rule sets and filters
+
+
+def test_a_rule_set_is_a_sequence_that_knows_its_targets():
+    rules = [Rule("uncle", ("a",), 0.5), Rule("aunt", ("b",), 0.4), Rule("uncle", ("c",), 0.3)]
+    found = RuleSet(rules)
+    assert list(found) == rules
+    assert found == RuleSet(iter(rules))
+    assert found.targets == ["uncle", "aunt"]
+    assert list(found.about("uncle")) == [rules[0], rules[2]]
+    assert repr(found) == "RuleSet(3 rules for 2 queries)"
+
+
+def kept(wanted):
+    rules = RuleSet(
+        [
+            Rule("uncle", ("father", "brother"), 0.5, 1.0),
+            Rule("uncle", ("mother", "~brother"), 0.3, 0.6),
+            Rule("uncle", ("~nephew",), 0.1, 0.2),
+            Rule("uncle", (), 0.05, 0.1),
+        ]
+    )
+    return [rule.body for rule in rules.select(wanted)]
+
+
+def test_filters_keep_what_they_say():
+    father, mother, nephew, same = kept(RuleFilter())
+    assert kept(RuleFilter(min_confidence=0.2)) == [father, mother, nephew]
+    assert kept(RuleFilter(max_length=1)) == [nephew, same]
+    assert kept(RuleFilter(max_length=0)) == [same]
+    assert kept(RuleFilter(allow=["father", "brother"])) == [father, same]
+    assert kept(RuleFilter(allow=[])) == [same]
+    assert kept(RuleFilter(deny=["brother"])) == [nephew, same]
+    assert kept(RuleFilter(min_confidence=0.5, deny=["father"])) == [mother]
