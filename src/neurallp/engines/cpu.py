@@ -19,17 +19,8 @@ from ..graph.operators import Operators
 from ..graph.parallel import num_cores
 from ..graph.scores import Scores
 from .base import QueryBatch, ScoresWithBackward
-from .cpu_kernels import (
-    Graph,
-    Outputs,
-    Pairs,
-    Small,
-    SparseScores,
-    Task,
-    Workspace,
-    compile_kernel,
-    score_chunk,
-)
+from .cpu_kernel_arrays import Graph, Outputs, Pairs, Small, SparseScores, Task, Workspace
+from .cpu_kernels import compile_kernel, score_chunk
 
 GradientBuffers = tuple[Floats, Floats]  # of both attentions, (query, controller, step, …)
 

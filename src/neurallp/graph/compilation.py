@@ -1,4 +1,4 @@
-"""How numba compiles the frontier engine's loops: soon done, kept on disk, and free of the GIL."""
+"""How numba compiles the kernels: quickly, without the GIL, and cached on disk (`kernel_cache`)."""
 
 import gc
 from collections.abc import Callable, Iterator
@@ -8,34 +8,38 @@ from typing import Any, TypeVar, cast
 import numba
 from numba import njit
 
-#: Kernels allocate nothing, so they need no counting of references: a fifth less to compile.
+from .kernel_cache import cache_on_disk
+
+#: Kernels allocate nothing, so they need no reference counting, which saves a fifth of the compile time.
 OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kernel(*fastmath_flags: str) -> Callable[[F], F]:
-    """Return what compiles a function at its first call, to be kept on disk and free of the GIL.
+    """Return a decorator for functions that Python calls: compiled at the first call, without the GIL, cached.
 
-    `freedoms` are those that LLVM may take with sums and products.
+    `fastmath_flags` are the liberties that LLVM may take with sums and products.
     """
-    return cast(Callable[[F], F], njit(**OPTIONS, cache=True, fastmath=set(fastmath_flags)))
+
+    def decorate(function: F) -> F:
+        return cast(F, cache_on_disk(njit(**OPTIONS, fastmath=set(fastmath_flags))(function)))
+
+    return decorate
 
 
 def kernel_function(*fastmath_flags: str) -> Callable[[F], F]:
-    """Return what compiles a function for kernels to call, not for Python, in half the time."""
-    return cast(
-        Callable[[F], F], njit(**OPTIONS | {"no_cpython_wrapper": True}, fastmath=set(fastmath_flags))
-    )
+    """Return a decorator for functions that only kernels call; without a Python wrapper they compile faster."""
+    options = OPTIONS | {"no_cpython_wrapper": True}
+    return cast(Callable[[F], F], njit(**options, fastmath=set(fastmath_flags)))
 
 
 @contextmanager
 def fast_compile() -> Iterator[None]:
-    """Have numba compile in less time.
+    """Make numba compile in less time.
 
-    Loops that wait for memory hardly run faster for the last of LLVM's optimisations (without the second
-    level they take up to twice as long), and what the compiler holds on to is no garbage, so looking for it
-    is lost time.
+    Loops that wait for memory hardly run faster at LLVM's last optimisation level (below the second level they
+    take up to twice as long), and the garbage collector finds nothing to free among the compiler's objects.
     """
     config: Any = numba.config
     level, collecting = config.OPT, gc.isenabled()
