@@ -86,7 +86,7 @@ class Pairs(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """The arrays that results are added to; where no gradients are wanted, they have one row that is not used."""
+    """The arrays that results are added to; the gradients have one unused row where none are wanted."""
 
     scores: Floats  # (pair,)
     totals: Floats  # (query,)
@@ -103,7 +103,7 @@ class SparseScores(NamedTuple):
 
     @classmethod
     def of(cls, num_queries: int, num_entities: int) -> "SparseScores":
-        """Return space for some queries; the system provides memory only for the pages that are written to."""
+        """Return space for some queries; only the pages that are written to take memory."""
         size = num_queries * num_entities
         return cls(np.zeros(num_queries + 1, np.int64), np.empty(size, np.int64), np.empty(size))
 

@@ -1,7 +1,7 @@
 """The compiled loops of the CPU engine: one query at a time, forward and backward.
 
-Numba compiles them at the first use, while the user waits. The time grows with the number of arguments, of calls
-and of kernels, so the innermost loops take plain arrays, and one kernel serves training and ranking.
+Numba compiles them at the first use, while the user waits. The time grows with the number of arguments, of
+calls and of kernels, so the innermost loops take plain arrays, and one kernel serves training and ranking.
 """
 
 from functools import cache
@@ -77,7 +77,7 @@ def _take_step(
     normalize: bool,
     may_return: bool,
 ) -> None:
-    """Compute u_t and the weights it is read with: the source (eq. 6), or sum_k a_t^k M_k of what t reads (eq. 7).
+    """Compute u_t and the weights it is read with: the source (eq. 6), or the step from what it reads (eq. 7).
 
     The sum of u_t is computed by counting edges; without `follow`, only this sum is computed.
     """
@@ -85,9 +85,7 @@ def _take_step(
     end, total = num, 0.0
     if t == 0:
         memories[source, 0] = total = 1.0
-        seen[source] = True
-        touched[0] = source
-        end = 1
+        seen[source], touched[0], end = True, source, 1
     for i in range(num):
         entity = touched[i]
         read = 0.0
@@ -182,7 +180,7 @@ def _step_backward(
         read = 0.0
         for s in range(t):
             read += weights[t - 1, s] * memories[entity, s]
-        # Edges of what was not read were not followed: their gradient is lost, but softmax multiplies it by 0.
+        # Edges from here were not followed: their gradient is lost, but softmax multiplies it by 0.
         if read == 0.0:
             continue
         gradient = adjoints[entity, t] if t == last else 0.0

@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kernel(*fastmath_flags: str) -> Callable[[F], F]:
-    """Return a decorator for functions that Python calls: compiled at the first call, without the GIL, cached.
+    """Return a decorator for functions that Python calls: compiled at the first call, cached on disk.
 
     `fastmath_flags` are the liberties that LLVM may take with sums and products.
     """
@@ -29,7 +29,7 @@ def kernel(*fastmath_flags: str) -> Callable[[F], F]:
 
 
 def kernel_function(*fastmath_flags: str) -> Callable[[F], F]:
-    """Return a decorator for functions that only kernels call; without a Python wrapper they compile faster."""
+    """Return a decorator for functions that only kernels call; they compile faster, without a wrapper."""
     options = OPTIONS | {"no_cpython_wrapper": True}
     return cast(Callable[[F], F], njit(**options, fastmath=set(fastmath_flags)))
 
@@ -38,8 +38,8 @@ def kernel_function(*fastmath_flags: str) -> Callable[[F], F]:
 def fast_compile() -> Iterator[None]:
     """Make numba compile in less time.
 
-    Loops that wait for memory hardly run faster at LLVM's last optimisation level (below the second level they
-    take up to twice as long), and the garbage collector finds nothing to free among the compiler's objects.
+    Loops that wait for memory hardly run faster at LLVM's last optimisation level (below the second level
+    they take up to twice as long), and the compiler's objects give the garbage collector nothing to free.
     """
     config: Any = numba.config
     level, collecting = config.OPT, gc.isenabled()

@@ -1,8 +1,8 @@
 """Where compiled kernels are kept: a folder for each version of their source code.
 
-numba checks only whether the file of a kernel itself has changed. A kernel also depends on functions and tuples of
-other modules: after an upgrade its old machine code would run, or fail to load. So the name of the folder is a hash
-of all kernel modules, and an entry that cannot be loaded is compiled again.
+numba checks only whether the file of a kernel itself has changed. A kernel also depends on functions and
+tuples of other modules: after an upgrade its old machine code would run, or fail to load. So the name of the
+folder is a hash of all kernel modules, and an entry that cannot be loaded is compiled again.
 """
 
 import hashlib
