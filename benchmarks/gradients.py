@@ -1,6 +1,6 @@
 """A training step with autograd against one without: what `neurallp.neural.gradients` gains.
 
-Both take the same batches in turn. Seconds are processor time, which other programs disturb less than the clock.
+Both take the same batches in turn. Times are processor time, which other programs disturb less.
 """
 
 import argparse

@@ -7,7 +7,7 @@ import torch
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from neurallp import KnowledgeBase, ModelConfig, NeuralLP, Rule
+from neurallp import KnowledgeBase, LearnedProgram, ModelConfig, NeuralLP, Plan, Rule, TrainingConfig
 
 
 def shares(weights):
@@ -97,3 +97,13 @@ def finite_differences(function, weights, step=1e-6):
         weights[place] = before
         gradients[place] = (ends[0] - ends[1]) / (2 * step)
     return gradients
+
+
+def neural_program(model, kb=None):
+    """Return the program of a neural model."""
+    return LearnedProgram(Plan(model.config, TrainingConfig(), None), model=model, kb=kb)
+
+
+def weighted_program(rules, config, kb=None):
+    """Return the program of weighted rules without a neural model."""
+    return LearnedProgram(Plan(None, None, config), weighted_rules=rules, kb=kb)

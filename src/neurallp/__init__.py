@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .config import ModelConfig, TrainingConfig
+    from .config import ModelConfig, Plan, TrainingConfig, WeightingConfig
     from .errors import (
         ConfigError,
         DataError,
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .io.questions import load_questions
     from .io.triples import load
     from .neural.model import NeuralLP
-    from .pipeline.learn import learn
-    from .pipeline.program import Program, RuleProgram, load_model, load_program
+    from .pipeline.learn import Callbacks, Checkpoints, learn
+    from .pipeline.program import LearnedProgram, Program, RuleProgram, load_model, load_program
     from .pipeline.questions import QuestionProgram, learn_questions, load_question_model
     from .qa.answering import WordAnswer, WordAnswers
     from .qa.examples import WordQuestion
@@ -32,15 +32,19 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "Callbacks",
+    "Checkpoints",
     "ConfigError",
     "DataError",
     "Evaluation",
     "FormatError",
     "KnowledgeBase",
+    "LearnedProgram",
     "ModelConfig",
     "ModelError",
     "NeuralLP",
     "NeuralLPError",
+    "Plan",
     "Program",
     "Proof",
     "QuestionError",
@@ -52,6 +56,7 @@ __all__ = [
     "Split",
     "TrainingConfig",
     "UnknownNameError",
+    "WeightingConfig",
     "WhyNot",
     "WordAnswer",
     "WordAnswers",
@@ -67,6 +72,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "config": ("ModelConfig", "Plan", "TrainingConfig", "WeightingConfig"),
     "errors": (
         "ConfigError",
         "DataError",
@@ -86,13 +92,10 @@ _HOMES = {
     ),
     "io.questions": ("load_questions",),
     "io.triples": ("load",),
-    "neural.model": (
-        "ModelConfig",
-        "NeuralLP",
-    ),
-    "neural.training": ("TrainingConfig",),
-    "pipeline.learn": ("learn",),
+    "neural.model": ("NeuralLP",),
+    "pipeline.learn": ("Callbacks", "Checkpoints", "learn"),
     "pipeline.program": (
+        "LearnedProgram",
         "Program",
         "RuleProgram",
         "load_model",

@@ -1,18 +1,21 @@
 """Settings: every configuration, preset, choice and default, in one place. Imports neither torch nor numpy.
 
-A setting is a field of a configuration. Its type says what it may be, its default what it is unless
-given, and its metadata what the command line shows: `help`, and `flag` where it is not the field's name.
+A setting is a field of a configuration. Its type lists what it may be, and its default is used unless a value
+is given. The command line derives its options from the fields that have a `help` text; a field without one is
+an expert setting of the library only.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from .errors import ConfigError, require_choice, require_positive
 
+Preset = Literal["default", "paper"]
 EngineName = Literal["auto", "reference", "cpu", "cuda"]
-Part = Literal["valid", "test"]  # what can be evaluated: a fact of train is in the graph, so it finds itself
+Part = Literal["valid", "test"]  # the parts to evaluate: a fact of train is in the graph that is searched
 MemoryKeys = Literal["present", "previous"]
 Objective = Literal["log-score", "normalized"]
 TrainingMasking = Literal["fact", "batch", "train"]
@@ -21,16 +24,28 @@ Masking = Literal["auto", "fact", "pair", "both"]
 EncoderName = Literal["order", "mean"]
 CalibrationMethod = Literal["isotonic", "platt"]
 
+#: The kinds of rules that can be weighted.
+KINDS = {
+    "chain": "neurallp.weighting.kinds.chain",
+    "prior": "neurallp.weighting.kinds.prior",
+    "unary": "neurallp.weighting.kinds.unary",
+    "anchored": "neurallp.weighting.kinds.anchored",
+    "mirrored": "neurallp.weighting.kinds.mirrored",
+}
+
 C = TypeVar("C")
 
 
-def setting(default: Any, help: str = "", *, flag: str = "") -> Any:  # noqa: A002
-    """Return a field of a configuration with what the command line shows of it."""
-    return field(default=default, metadata={"help": help, "flag": flag})
+def setting(default: Any, help: str = "", *, flag: str = "", unset: str = "") -> Any:  # noqa: A002
+    """Return a field of a configuration with its description for the command line.
+
+    `flag` is the option's name where it is not the field's name; `unset` describes a default of None or ().
+    """
+    return field(default=default, metadata={"help": help, "flag": flag, "unset": unset})
 
 
 def choices_of(annotation: Any) -> tuple[str, ...]:
-    """Return what a setting of some type may be, or nothing where its type is no choice.
+    """Return the values that a type allows, or () where it is not a Literal.
 
     >>> choices_of(Objective)
     ('log-score', 'normalized')
@@ -39,7 +54,7 @@ def choices_of(annotation: Any) -> tuple[str, ...]:
 
 
 def _require_choices(config: Any) -> None:
-    """Raise unless every setting that is a choice has one of its values."""
+    """Raise unless every setting with a Literal type has one of its values."""
     for name, annotation in get_type_hints(type(config)).items():
         if choices := choices_of(annotation):
             require_choice(name, getattr(config, name), choices)
@@ -75,10 +90,12 @@ class ModelConfig:
         "present", "States that eq. 11 attends to: previous ones (the paper's), or up to the present one."
     )
     exclude_source: bool = setting(
-        True, "The source is no candidate answer where no fact of the relation is reflexive."
+        True,
+        "The source is no candidate answer where no fact of the relation is reflexive.",
+        flag="--exclude-source/--allow-source",
     )
     operators_per_query: int | None = setting(
-        None, "Use only the operators that share most entities with the query."
+        None, "Use only the operators that share most entities with the query.", unset="all"
     )
 
     def __post_init__(self) -> None:
@@ -124,22 +141,25 @@ class TrainingConfig:
 class WeightingConfig:
     """How rules are found and weighted; counts are for one query."""
 
-    max_length: int = setting(3, "Longest body to find.", flag="--length")
+    max_length: int = setting(3, "Longest body to mine.", flag="--length")
     other_lengths: tuple[int, ...] = setting(
-        (), "Further lengths to try; each query keeps what validates best.", flag="--or-length"
+        (),
+        "Lengths to try besides; each query keeps the best on validation.",
+        flag="--or-length",
+        unset="none",
     )
-    num_candidates: int = setting(500, "Bodies to find between known pairs.", flag="--candidates")
-    num_learned: int = setting(50, "Rules to take from a neural model.", flag="--learned")
-    max_rules: int | None = setting(None, "Rules kept for each query; all unless given.")
-    num_pairs: int = setting(200, "Known pairs to find bodies between.", flag="--pairs")
-    mining_seconds: float = setting(300.0, "Seconds of mining for all queries together.")
-    max_questions: int = setting(4000, "Questions to fit weights on.", flag="--questions")
+    num_candidates: int = setting(
+        500, "Bodies to mine for each query, between known pairs.", flag="--candidates --mine"
+    )
+    num_learned: int = setting(50, "Rules of each query to take from the neural model.", flag="--learned")
+    max_rules: int | None = setting(None, "Weighted rules to keep for each query.", unset="all")
+    num_pairs: int = setting(200, "Known pairs of each query to mine between.", flag="--pairs")
+    max_paths: int = setting(20_000_000, "Paths to follow while mining for one query.")
+    max_questions: int = setting(4000, "Questions of each query to fit weights on.", flag="--questions")
     masking: Masking = setting(
-        "auto", "Facts masked while a question is scored: its own, all links of its pair, or both in turn."
+        "auto", "Facts masked while weights are fitted: the question's own, all links of its pair, or both."
     )
-    kinds: tuple[str, ...] = setting(("chain", "prior"), "Kinds of rules.")
-    num_unary: int = setting(200)
-    num_anchored: int = setting(20)
+    kinds: tuple[str, ...] = setting(("chain", "prior"), f"Kinds of rules: {', '.join(KINDS)}.")
     penalties: tuple[float, ...] = setting(
         (2e-4, 3e-3, 5e-2), "Penalties on squared weights; chosen on validation."
     )
@@ -154,23 +174,14 @@ class WeightingConfig:
             require_positive("other_lengths", length)
         _require_choices(self)
         for kind in self.kinds:
-            require_choice("kinds", kind, KINDS)
+            require_choice("kinds", kind, tuple(KINDS))
         if not (self.penalties and self.kinds):
             raise ConfigError("Weighting needs at least one penalty, and one kind of rules.")
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """The maximum lengths that are tried."""
+        """The maximum lengths to try."""
         return tuple(dict.fromkeys((self.max_length, *self.other_lengths)))
-
-    @property
-    def has_non_chain_kinds(self) -> bool:
-        """Whether there are to be rules that are neither chains nor a prior."""
-        return not {*self.kinds} <= {"chain", "prior"}
-
-
-#: The kinds of rules that can be weighted.
-KINDS = ("chain", "prior", "unary", "anchored", "mirrored")
 
 
 @dataclass(frozen=True)
@@ -184,7 +195,9 @@ class QuestionConfig:
     normalize: bool = setting(True, "Divide each memory by its sum.")
     memory_keys: MemoryKeys = setting("previous", "States that eq. 11 attends to.")
     # Departs from the paper: another film by the director of X is not X, nor does it lead through X.
-    may_return: bool = setting(False, "Whether a path may return to the entity asked about.")
+    may_return: bool = setting(
+        False, "Whether a path may return to the entity asked about.", flag="--may-return/--never-return"
+    )
 
     def __post_init__(self) -> None:
         _require_positive(self, "num_steps", "embedding_size", "hidden_size")
@@ -207,9 +220,39 @@ class QuestionTrainingConfig:
         _require_seed(self.seed)
 
 
-#: Settings that go together, by name: `paper` is as published, and as the authors' program where the text is
-#: silent.
-PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+@dataclass(frozen=True)
+class Plan:
+    """The settings of one run of learning, stage by stage; a stage whose settings are None is left out."""
+
+    model: ModelConfig | None
+    training: TrainingConfig | None
+    weighting: WeightingConfig | None
+
+    def __post_init__(self) -> None:
+        if (self.model is None) != (self.training is None):
+            raise ConfigError("A plan needs both the model's settings and those of its training, or neither.")
+        if self.training is None and self.weighting is None:
+            raise ConfigError("There is nothing to do: neither train a model nor weigh rules.")
+
+    @property
+    def seed(self) -> int:
+        """The seed of the run, which also splits data that comes in one file."""
+        stage = self.training or self.weighting
+        return 0 if stage is None else stage.seed
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the neural model and its training, by name."""
+        return {
+            name: value
+            for stage in (self.model, self.training)
+            if stage
+            for name, value in vars(stage).items()
+        }
+
+
+#: Presets: settings by name. `paper` is as published, or as in the authors' program where that says more.
+PRESETS: Mapping[Preset, Mapping[str, Any]] = MappingProxyType(
     {
         "default": {},
         "paper": {
@@ -225,14 +268,46 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     }
 )
 
-#: The same for questions in words (section 4.4).
-QUESTION_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+#: Presets whose rules are not weighted unless that is asked for.
+UNWEIGHTED_PRESETS: tuple[Preset, ...] = ("paper",)
+
+#: Presets for questions in words (section 4.4).
+QUESTION_PRESETS: Mapping[Preset, Mapping[str, Any]] = MappingProxyType(
     {"default": {}, "paper": {"encoder": "mean", "num_steps": 2}}
 )
 
 
+def make_plan(
+    preset: str = "default", *, train: bool = True, weigh: bool | None = None, **settings: Any
+) -> Plan:
+    """Return the plan with a preset's settings, replaced by those given (None means not given).
+
+    Rules are weighted by default, but not in the preset `paper`. Mined bodies are as long as the rules of the
+    neural model unless `max_length` is given.
+
+    >>> make_plan(num_steps=3).weighting.max_length
+    3
+    >>> make_plan("paper").weighting is None
+    True
+    """
+    chosen = _with_preset(PRESETS, preset, settings)
+    require_known(chosen, ModelConfig, TrainingConfig, WeightingConfig)
+    model, training = choose(ModelConfig, chosen), choose(TrainingConfig, chosen)
+    weighting = _choose_weighting(chosen)
+    if train and "max_length" not in chosen:
+        weighting = replace(weighting, max_length=model.num_steps)
+    weigh = preset not in UNWEIGHTED_PRESETS if weigh is None else weigh
+    return Plan(model if train else None, training if train else None, weighting if weigh else None)
+
+
+def _choose_weighting(settings: Mapping[str, Any]) -> WeightingConfig:
+    """Return the weighting settings; the expert ones share names with those of training and keep defaults."""
+    shown = {each.name for each in fields(WeightingConfig) if each.metadata.get("help")}
+    return WeightingConfig(**{name: value for name, value in settings.items() if name in shown})
+
+
 def configure(preset: str = "default", **settings: Any) -> tuple[ModelConfig, TrainingConfig]:
-    """Return both configurations: the preset's settings, replaced by those given (None means not given).
+    """Return the configurations of the neural model: the preset's settings, replaced by those given.
 
     >>> model, training = configure("paper", num_steps=3)
     >>> model.num_steps, training.training_masking
@@ -246,7 +321,7 @@ def configure(preset: str = "default", **settings: Any) -> tuple[ModelConfig, Tr
 def configure_questions(
     preset: str = "default", **settings: Any
 ) -> tuple[QuestionConfig, QuestionTrainingConfig]:
-    """Return the same for questions in words.
+    """Return the configurations for questions in words: the preset's settings, replaced by those given.
 
     >>> configure_questions("paper")[0].encoder
     'mean'
@@ -257,24 +332,31 @@ def configure_questions(
 
 
 def _with_preset(
-    presets: Mapping[str, Mapping[str, Any]], preset: str, settings: Mapping[str, Any]
+    presets: Mapping[Preset, Mapping[str, Any]], preset: str, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     if preset not in presets:
         raise ConfigError(f"Unknown preset {preset!r}. There are: {', '.join(presets)}.")
-    return {**presets[preset], **{name: value for name, value in settings.items() if value is not None}}
+    given = {name: value for name, value in settings.items() if value is not None}
+    return {**presets[preset], **given}  # type: ignore[index]
 
 
 def choose(config: type[C], settings: Mapping[str, Any]) -> C:
-    """Return a configuration with those of the settings that it has."""
+    """Return a configuration made of those settings that are its fields."""
     return config(**{name: settings[name] for name in _names(config) if name in settings})
 
 
 def require_known(settings: Mapping[str, Any], *configs: type) -> None:
     """Raise where a setting is in none of the configurations."""
-    unknown = sorted(settings.keys() - {name for config in configs for name in _names(config)})
+    known = [name for config in configs for name in _names(config)]
+    unknown = sorted(settings.keys() - {*known})
     if unknown:
-        known = " and ".join(config.__name__ for config in configs)
-        raise ConfigError(f"Unknown setting {unknown[0]!r}. See {known}.")
+        near = get_close_matches(unknown[0], known, n=1)
+        hint = (
+            f"Did you mean {near[0]!r}?"
+            if near
+            else f"See {' and '.join(each.__name__ for each in configs)}."
+        )
+        raise ConfigError(f"Unknown setting {unknown[0]!r}. {hint}")
 
 
 def _names(config: type) -> list[str]:

@@ -134,6 +134,16 @@ def best_places(values: Floats, num: int) -> Ids:
     return positive[np.argsort(-values[positive], kind="stable")[:num]]
 
 
+def rank_within(values: Floats, row: Floats, num_entities: int) -> Ranks:
+    """Return the ranks that scores have in one row of `num_entities` scores; those not listed are 0."""
+    ascending, num_unlisted = np.sort(row), num_entities - len(row)
+    below, up_to = (np.searchsorted(ascending, values, side) for side in ("left", "right"))
+    return Ranks(
+        better=len(row) - up_to + num_unlisted * (values < 0),
+        ties=up_to - below + num_unlisted * (values == 0),
+    )
+
+
 def rank(scores: Scores, answers: Ids, known: tuple[Ids, Ids]) -> Ranks:
     """Return the rank of each row's answer among all entities but the other `known` (row, entity) answers."""
     wanted = scores.at(np.arange(len(answers)), answers)
@@ -147,7 +157,7 @@ def rank(scores: Scores, answers: Ids, known: tuple[Ids, Ids]) -> Ranks:
 
 
 def _count(scores: Scores, wanted: NDArray[np.floating], compare: Callable[..., NDArray[np.bool_]]) -> Ids:
-    """Return for each row the number of entities whose score compares so with the wanted; unlisted ones score 0."""
+    """Return for each row how many scores compare so with the wanted one; unlisted entities score 0."""
     rows = scores.rows
     listed = _tally(rows, compare(scores.values, wanted[rows]), len(scores))
     num_unlisted = scores.num_entities - np.diff(scores.offsets)

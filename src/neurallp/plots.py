@@ -206,9 +206,9 @@ def draw_reliability(found: Mapping[str, Reliability], path: Path) -> None:
         edges = np.linspace(0, 1, NUM_BINS + 1)
         for (name, judged), style in zip(found.items(), styles(), strict=False):
             label = f"{name} (error {judged.ece:.3f})"
-            chances.plot(judged.said, judged.came_true, label=label, clip_on=False, **style)
+            chances.plot(judged.predicted, judged.observed, label=label, clip_on=False, **style)
             line = {"color": style["color"], "linestyle": style["linestyle"], "linewidth": 1.3}
-            counts.hist(judged.said, edges, weights=judged.counts, histtype="step", **line)
+            counts.hist(judged.predicted, edges, weights=judged.counts, histtype="step", **line)
         chances.set(ylabel="fraction right", xlim=(0, 1), ylim=(0, 1))
         counts.set(xlabel="what is said of an answer", ylabel="answers", yscale="log", ylim=(0.8, None))
         chances.legend(fontsize=8, frameon=False, loc="best")

@@ -3,14 +3,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from samples import untrained
+from samples import neural_program, untrained
 
-from neurallp.config import TrainingConfig
 from neurallp.datasets.family import family_knowledge_base, family_triples
 from neurallp.io.rules import EXPORTS
 from neurallp.io.rules.table import read_rules, write_rules
 from neurallp.io.triples import read_triples, write_triples
-from neurallp.pipeline.program import Program
 from neurallp.rules.rule import Rule, RuleSet
 
 UNCLE = Rule("uncle", ("father", "brother"), 0.5, distinct_ends=True, support=60, num_predictions=120)
@@ -57,7 +55,7 @@ def test_rules_are_exported_without_what_is_said_twice_or_says_nothing(run, rule
 
 def test_the_saved_rules_of_a_model_are_exported_or_as_many_as_are_asked_for(run, tmp_path):
     kb = family_knowledge_base(num_people=40, num_generations=3)
-    program = Program(untrained(kb).float(), TrainingConfig(), kb)
+    program = neural_program(untrained(kb).float(), kb)
     program.save(tmp_path / "model")
     saved = read_rules(tmp_path / "model" / "rules.tsv")
     assert run("export", "model", "--format", "tsv", "--out", "out.tsv")[0] == 0

@@ -15,8 +15,7 @@ from neurallp.datasets.family import family_triples
 from neurallp.io.rules import export_rules
 from neurallp.io.rules.table import read_rules, write_rules
 from neurallp.io.triples import write_triples
-from neurallp.pipeline.learn import offered_rules
-from neurallp.pipeline.program import WeightedProgram
+from neurallp.pipeline.learn import rules_to_weigh
 from neurallp.rules.support import measure
 from neurallp.weighting.mining import Miner
 
@@ -44,8 +43,7 @@ def as_json(run, *arguments):
 
 
 def bodies(folder, query):
-    weighted = load_model(folder).weighted
-    weighted = weighted.weighted if isinstance(weighted, WeightedProgram) else weighted
+    weighted = load_model(folder).weighted_rules
     each = weighted.queries[weighted.relations.operator_id(query)]
     return {tuple(map(weighted.relations.operator_name, body)) for body in each.bodies}
 
@@ -77,7 +75,7 @@ def test_weigh_says_how_good_the_rules_are_and_where_they_went(run, data, rules,
     assert (code, err) == (0, "")
     assert "realistic" in out
     assert f"Weighted rules in {tmp_path / 'out'}: 4 chain." in out.replace("\n", "")
-    assert not any(each.prior for each in load_model(tmp_path / "out").weighted.queries.values())
+    assert not any(each.prior for each in load_model(tmp_path / "out").weighted_rules.queries.values())
 
 
 def test_without_parts_to_judge_weigh_prints_no_table(run, data, rules, tmp_path):
@@ -95,7 +93,7 @@ def test_lengths_to_choose_from_are_for_rules_that_are_found(run, refuse, data, 
         run, "weigh", "-", data, "--out", tmp_path / "out", "--mine", 9, "--length", 1, "--or-length", 2
     )
     assert found["test"]["mrr"] > 0.5
-    assert load_model(tmp_path / "out").weighted.max_length == 2
+    assert load_model(tmp_path / "out").weighted_rules.max_length == 2
 
 
 def test_there_must_be_something_to_weigh(refuse, data, tmp_path):
@@ -119,7 +117,7 @@ def test_kinds_that_are_no_chains_need_no_rules_and_are_named_in_the_printout(ru
 
 def test_the_prior_can_be_weighted_alone(run, data, tmp_path):
     made = as_json(run, "weigh", "-", data, "--out", tmp_path, "--kinds", "prior")
-    assert made["kinds"] == {"prior": len(load_model(tmp_path).weighted.queries)}
+    assert made["kinds"] == {"prior": len(load_model(tmp_path).weighted_rules.queries)}
     _, out, _ = run("weigh", "-", data, "--out", tmp_path, "--kinds", "prior")
     assert out.endswith(f": {made['kinds']['prior']} prior.\n")
     found = as_json(run, "rules", tmp_path, "--query", "uncle", "--min-confidence", 0)
@@ -154,7 +152,7 @@ def learned(data, tmp_path_factory):
 
 
 def test_learn_weighs_but_not_as_published_nor_where_it_is_told_not_to(learned):
-    weighted = {name: load_model(folder).weighted is not None for name, folder in learned.items()}
+    weighted = {name: load_model(folder).weighted_rules is not None for name, folder in learned.items()}
     assert weighted == {"default": True, "paper": False, "bare": False}
     assert not (learned["paper"] / "weighted.safetensors").exists()
 
@@ -166,7 +164,7 @@ def test_weighted_models_rank_better(learned):
 
 def test_a_model_s_most_confident_rules_can_be_weighted(run, data, learned, tmp_path):
     found = as_json(run, "weigh", learned["bare"], data, "--out", tmp_path / "out")
-    assert isinstance(load_model(tmp_path / "out"), WeightedProgram)
+    assert not load_model(tmp_path / "out").has_model
     again = as_json(run, "weigh", tmp_path / "out", data, "--out", tmp_path / "again")
     assert again == {**found, "model": str(tmp_path / "again")}
 
@@ -182,28 +180,28 @@ def test_weighted_rules_are_weighted_anew_with_all_their_kinds(run, data, tmp_pa
         run, "weigh", tmp_path / "again", data, "--out", tmp_path / "some", "--kinds", "chain,anchored"
     )
     assert some["kinds"] == {kind: first["kinds"][kind] for kind in ("chain", "anchored")}
-    write_rules(tmp_path / "all.tsv", offered_rules(load_model(tmp_path / "first"), 0))
+    write_rules(tmp_path / "all.tsv", rules_to_weigh(load_model(tmp_path / "first"), 0))
     read = as_json(run, "weigh", tmp_path / "all.tsv", data, "--out", tmp_path / "read")
     assert read["kinds"] == first["kinds"]
 
 
 def test_a_learned_model_offers_the_rules_that_answer_for_it(run, data, learned, tmp_path):
     found = as_json(run, "weigh", learned["default"], data, "--out", tmp_path / "out")
-    weighted = load_model(learned["default"]).weighted.weighted
+    weighted = load_model(learned["default"]).weighted_rules
     assert found["kinds"] == weighted.num_of_kinds
 
 
 def test_a_model_is_not_written_over_by_weighted_rules(refuse, data, learned):
     assert "Give another folder" in refuse("weigh", learned["bare"], data, "--out", learned["bare"])
     with pytest.raises(ConfigError, match="holds a model"):
-        load_model(learned["default"]).weighted.save(learned["bare"])
-    assert load_model(learned["bare"]).weighted is None
+        load_model(learned["default"]).weighted_rules.save(learned["bare"])
+    assert load_model(learned["bare"]).weighted_rules is None
 
 
 def test_a_model_saved_over_a_weighted_one_answers_itself(learned, tmp_path):
     folder = shutil.copytree(learned["default"], tmp_path / "model")
     load_model(learned["bare"]).save(folder)
-    assert load_model(folder).weighted is None
+    assert load_model(folder).weighted_rules is None
     assert {path.name for path in folder.iterdir()} == {path.name for path in learned["bare"].iterdir()}
 
 
@@ -229,7 +227,7 @@ def test_a_weighted_model_is_asked_and_proves_by_the_same_commands(run, learned,
     answers = as_json(run, "ask", learned["default"], data, "--relation", relation, "--head", head)
     score = {answer["entity"]: answer["score"] for answer in answers}[tail]
     proof = as_json(run, "explain", learned["default"], data, head, relation, tail, "-k", 1000)
-    assert sum(part["amount"] for part in proof["parts"]) == pytest.approx(score)
+    assert sum(term["contribution"] for term in proof["terms"]) == pytest.approx(score)
     code, out, _ = run("rules", learned["default"], "--query", "uncle")
     assert code == 0
     assert "uncle(X, Y) <= " in out
@@ -252,5 +250,5 @@ def test_ctrl_c_while_weighting_keeps_the_model(run, data, tmp_path, monkeypatch
     finally:
         signal.signal(signal.SIGINT, before)
     assert (code, bool(interrupted)) == (0, True)
-    assert load_model(tmp_path).weighted is None
+    assert load_model(tmp_path).weighted_rules is None
     assert (tmp_path / "rules.tsv").exists()

@@ -13,10 +13,10 @@ from neurallp import DataError
 from neurallp.datasets.family import family_triples
 from neurallp.errors import ConfigError
 from neurallp.experiments import EXPERIMENTS, find_experiment
-from neurallp.experiments.cells import FAILED, Cell, Experiment, Plan, Results
 from neurallp.experiments.inductive import hide_entities, rank_among_sampled, sample_negatives
 from neurallp.experiments.measuring import load_set
 from neurallp.experiments.run import finished, jobs_of, run
+from neurallp.experiments.specification import FAILED, Experiment, Results, TableRow, TableSpec
 from neurallp.experiments.tables import Figure, Table
 from neurallp.experiments.tabulating import tabulate
 from neurallp.graph.questions import KnownAnswers, ask_both_ways
@@ -54,22 +54,22 @@ def trace(tmp_path, monkeypatch):
     return lambda: (tmp_path / "trace").read_text(encoding="utf-8").split("\n")[:-1]
 
 
-def plan_of(*bases, measures=("MRR",)):
-    cells = tuple(Cell({"name": base}, {"MRR": 0.25}, guess, {"base": base}) for base in bases)
-    return Plan("Guesses", measures, (*cells, Cell({"name": "theirs"}, {"MRR": 0.75})))
+def spec_of(*bases, measures=("MRR",)):
+    rows = tuple(TableRow({"name": base}, {"MRR": 0.25}, guess, {"base": base}) for base in bases)
+    return TableSpec("Guesses", measures, (*rows, TableRow({"name": "theirs"}, {"MRR": 0.75})))
 
 
 def results_of(jobs, num_processes=1):
     results = Results()
     for job, outcome in run(jobs, num_processes):
-        results.add(job.cell, job.seed, outcome)
+        results.add(job.row, job.seed, outcome)
     return results
 
 
 def test_a_table_shows_published_and_ours_over_seeds_with_optimistic_beside(trace, tmp_path):
-    plan = plan_of("abc")
-    results = results_of(jobs_of(Experiment((plan,)), 3, tmp_path))
-    table = tabulate(plan, results)
+    table = spec_of("abc")
+    results = results_of(jobs_of(Experiment((table,)), 3, tmp_path))
+    table = tabulate(table, results)
     assert table.columns == ("name", "MRR, published", "MRR", "MRR, optimistic", "seconds")
     assert "| abc | 0.250 | 0.310 ± 0.010 | 1.000 ± 0.000 | 0 |" in table.as_markdown()
     assert "| theirs | 0.750 |  |  |  |" in table.as_markdown()
@@ -87,53 +87,53 @@ def test_nothing_shows_as_nothing():
 
 
 def test_a_run_goes_on_where_it_was(trace, tmp_path):
-    experiment = Experiment((plan_of("abc", "abcd"),))
+    experiment = Experiment((spec_of("abc", "abcd"),))
     first = jobs_of(experiment, 2, tmp_path)
     next(run(first))
     again = results_of(jobs_of(experiment, 2, tmp_path))
     assert trace() == ["abc 0", "abc 1", "abcd 0", "abcd 1"]
-    assert [outcome["MRR"] for outcome in again.of(first[0].cell)] == [0.3, 0.31]
+    assert [outcome["MRR"] for outcome in again.of(first[0].row)] == [0.3, 0.31]
 
 
 def test_what_another_command_measured_is_found(trace, tmp_path):
-    jobs = jobs_of(Experiment((plan_of("abc", "abcd"),)), 2, tmp_path)
+    jobs = jobs_of(Experiment((spec_of("abc", "abcd"),)), 2, tmp_path)
     results_of([jobs[-1]])
     found = finished(jobs)
-    assert [outcome["MRR"] for outcome in found.of(jobs[-1].cell)] == [pytest.approx(0.41)]
-    assert found.of(jobs[0].cell) == []
+    assert [outcome["MRR"] for outcome in found.of(jobs[-1].row)] == [pytest.approx(0.41)]
+    assert found.of(jobs[0].row) == []
 
 
 def test_a_cell_with_other_settings_is_another_cell(trace, tmp_path):
-    def cell(**arguments):
-        return Cell({"name": "x"}, {}, guess, arguments)
+    def row(**arguments):
+        return TableRow({"name": "x"}, {}, guess, arguments)
 
-    assert cell(base="a").name != cell(base="b").name
-    assert cell(base="a", device="cuda").name == cell(base="a", device="cpu").name
+    assert row(base="a").name != row(base="b").name
+    assert row(base="a", device="cuda").name == row(base="a", device="cpu").name
 
 
 def test_a_cell_in_two_tables_is_measured_once(trace, tmp_path):
-    experiment = Experiment((plan_of("abc"), plan_of("abc", measures=("Hits@10",))))
+    experiment = Experiment((spec_of("abc"), spec_of("abc", measures=("Hits@10",))))
     results_of(jobs_of(experiment, 1, tmp_path))
     assert trace() == ["abc 0"]
 
 
 def test_what_cannot_be_measured_says_why_and_is_tried_again(trace, tmp_path):
-    plan = plan_of("abc", "impossible")
+    table = spec_of("abc", "impossible")
     for _ in range(2):
-        results = results_of(jobs_of(Experiment((plan,)), 1, tmp_path))
+        results = results_of(jobs_of(Experiment((table,)), 1, tmp_path))
     assert trace() == ["abc 0", "impossible 0", "impossible 0"]
-    page = tabulate(plan, results).as_markdown()
+    page = tabulate(table, results).as_markdown()
     assert "| impossible | 0.250 | not measured |" in page
     assert "Not measured: impossible. There is no such thing." in page
 
 
 def test_processes_find_what_one_finds(trace, tmp_path):
-    experiment = Experiment((plan_of("abc", "impossible"),))
-    inequalities = results_of(jobs_of(experiment, 2, tmp_path / "inequalities"), num_processes=2)
+    experiment = Experiment((spec_of("abc", "impossible"),))
+    many = results_of(jobs_of(experiment, 2, tmp_path / "many"), num_processes=2)
     alone = results_of(jobs_of(experiment, 2, tmp_path / "alone"))
-    for cell in experiment.cells():
-        assert [found["MRR"] for found in inequalities.of(cell)] == [found["MRR"] for found in alone.of(cell)]
-    assert len(list((tmp_path / "inequalities" / "cells").iterdir())) == 2
+    for row in experiment.rows():
+        assert [found["MRR"] for found in many.of(row)] == [found["MRR"] for found in alone.of(row)]
+    assert len(list((tmp_path / "many" / "rows").iterdir())) == 2
 
 
 STOPPED = """
@@ -141,10 +141,10 @@ import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # as at a terminal, also where Ctrl-C is ignored
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from test_experiments import Cell, Experiment, Plan, jobs_of, loiter, run
+from test_experiments import TableRow, Experiment, TableSpec, jobs_of, loiter, run
 if __name__ == "__main__":
-    cells = tuple(Cell({{"n": str(s)}}, {{}}, loiter, {{"seconds": s}}) for s in (0, 60))
-    for job, outcome in run(jobs_of(Experiment((Plan("t", (), cells),)), 1, Path({out!r})), 2):
+    rows = tuple(TableRow({{"n": str(s)}}, {{}}, loiter, {{"seconds": s}}) for s in (0, 60))
+    for job, outcome in run(jobs_of(Experiment((TableSpec("t", (), rows),)), 1, Path({out!r})), 2):
         Path({out!r}, "ready").touch()
 """
 
@@ -157,7 +157,7 @@ def test_ctrl_c_ends_all_processes_and_leaves_what_is_finished(tmp_path):
     sleep(5)  # the other process may still be starting, and then dies of Ctrl-C before it can ignore it
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(120) != 0
-    assert [path.name[:2] for path in (tmp_path / "cells").iterdir()] == ["0-"]
+    assert [path.name[:2] for path in (tmp_path / "rows").iterdir()] == ["0-"]
     assert until(lambda: not is_alive(process.pid), 60)
 
 
@@ -244,7 +244,7 @@ def check_regimes(tables):
 
 def test_every_experiment_can_be_found():
     for name in EXPERIMENTS:
-        assert find_experiment(name).cells()
+        assert find_experiment(name).rows()
 
 
 def test_no_line_of_that_name_is_an_error(refuse):
@@ -277,8 +277,8 @@ def test_sampled_ranks_count_fifty_and_the_answer():
 
 
 def test_failures_are_no_outcomes():
-    cell = Cell({"name": "x"}, {}, guess, {"base": "x"})
+    row = TableRow({"name": "x"}, {}, guess, {"base": "x"})
     results = Results()
-    results.add(cell, 0, {FAILED: "why"})
-    assert results.of(cell) == []
-    assert results.why_not(cell) == "why"
+    results.add(row, 0, {FAILED: "why"})
+    assert results.of(row) == []
+    assert results.why_not(row) == "why"

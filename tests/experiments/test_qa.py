@@ -2,8 +2,8 @@ import gzip
 import json
 
 import pytest
-
 from neurallp.experiments.cells import Results
+
 from neurallp.experiments.qa import TRIALS, chain_of, experiment, measure, split_questions
 from neurallp.io.triples import write_triples
 

@@ -49,8 +49,8 @@ def test_a_knowledge_base_is_split_by_the_seed_before_it_is_learned_from(split):
     assert from_kb.rules() == from_split.rules()
 
 
-def test_a_program_tells_its_size(program):
-    assert repr(program) == "Program(17 relations, rules up to length 2)"
+def test_the_repr_of_a_program_has_its_size(program):
+    assert repr(program) == "LearnedProgram(17 relations, rules up to length 2)"
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_program_tells_its_size(program):
         ("default", {"num_controllers": 2, "objective": "normalized", "normalize": False}),
     ],
 )
-def test_every_way_to_learn_gives_rules_that_can_be_asked(split, preset, settings):
+def test_every_preset_and_objective_learns_rules(split, preset, settings):
     program = learn(split, preset=preset, weigh=False, **SMALL | settings, num_epochs=1)
     assert program.rules("uncle")
     assert 0 < program.evaluate(split).mrr <= 1
@@ -73,15 +73,15 @@ def test_settings_go_to_the_configuration_they_belong_to():
     assert training == TrainingConfig(num_epochs=7)
 
 
-def test_the_paper_s_preset_hides_the_batch_and_stops_at_no_sign_of_decline():
+def test_the_preset_paper_masks_the_batch_and_never_stops_early():
     model, training = configure("paper")
-    assert (training.masking, training.objective, training.patience) == ("batch", "log-score", 10)
+    assert (training.training_masking, training.objective, training.patience) == ("batch", "log-score", 10)
     assert not model.exclude_source
 
 
-def test_what_is_given_overrules_the_preset_and_none_is_not_given():
+def test_given_settings_replace_those_of_the_preset_and_none_means_not_given():
     _, training = configure("paper", training_masking="train", patience=None)
-    assert (training.masking, training.patience) == ("train", 10)
+    assert (training.training_masking, training.patience) == ("train", 10)
 
 
 def test_unknown_settings_and_presets_are_refused_by_name():
@@ -127,11 +127,11 @@ def test_rules_are_those_of_the_query_best_first_and_counted_on_what_was_learned
     assert all(0 <= rule.support <= rule.num_predictions for rule in rules)
 
 
-def test_a_query_may_be_asked_from_its_other_end(program):
+def test_the_inverse_of_a_relation_is_a_query_too(program):
     assert {rule.target for rule in program.rules("~uncle")} == {"~uncle"}
 
 
-def test_without_a_query_every_relation_speaks_both_ways(program):
+def test_without_a_query_rules_of_every_relation_and_inverse_are_returned(program):
     assert len(program.rules(limit=1)) == 34
 
 
@@ -154,7 +154,7 @@ def test_rules_can_be_chosen(program):
         ({"deny": ["~father"]}, "Did you mean 'father'"),
     ],
 )
-def test_an_unknown_relation_is_told_with_the_nearest(program, choice, message):
+def test_the_error_for_an_unknown_relation_suggests_the_nearest(program, choice, message):
     with pytest.raises(UnknownNameError, match=message):
         program.rules(**choice)
 

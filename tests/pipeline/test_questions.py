@@ -100,7 +100,7 @@ def test_questions_without_a_known_entity_or_answer_are_left_out_and_told(cinema
 def test_a_setting_that_is_not_there_is_refused(cinema):
     with pytest.raises(ConfigError, match="Unknown setting 'colour'"):
         learn_questions(cinema.kb, cinema.train, colour="red")
-    with pytest.raises(ConfigError, match="encoder must be one of mean, order"):
+    with pytest.raises(ConfigError, match="encoder must be one of order, mean"):
         learn_questions(cinema.kb, cinema.train, encoder="guess")
 
 

@@ -22,8 +22,8 @@ from neurallp.reasoning.calibration import (
     cross_fit,
     draw_sample,
     fit_calibration,
-    judge,
-    shares,
+    measure_reliability,
+    normalized_scores,
 )
 
 pytest.importorskip("sklearn")
@@ -75,7 +75,7 @@ def invented(sharpness=1.0, num=8000, seed=0):
 
 
 def fresh_error(calibration, sample):
-    return Reliability.of(calibration.probabilities(sample.shares), sample.right).ece
+    return Reliability.of(calibration.probabilities(sample.normalized_scores), sample.right).ece
 
 
 @METHODS
@@ -90,7 +90,7 @@ def test_what_is_calibrated_already_stays_so(method):
 @pytest.mark.parametrize("sharpness", [3.0, 0.3])
 def test_too_much_and_too_little_confidence_are_corrected(method, sharpness):
     fresh = invented(sharpness, seed=1)
-    assert Reliability.of(fresh.shares, fresh.right).ece > 0.08
+    assert Reliability.of(fresh.normalized_scores, fresh.right).ece > 0.08
     assert fresh_error(fit_calibration(invented(sharpness), method), fresh) < 0.02
 
 
@@ -106,8 +106,8 @@ def test_probabilities_rise_with_the_share_and_are_never_certain(method):
 def test_reliability_is_counted_bin_by_bin():
     found = Reliability.of(np.array([0.1, 0.15, 0.85, 1.0]), np.array([False, True, True, True]))
     assert found.counts.tolist() == [2, 1, 1]
-    assert found.said == pytest.approx([0.125, 0.85, 1.0])
-    assert found.came_true == pytest.approx([0.5, 1.0, 1.0])
+    assert found.predicted == pytest.approx([0.125, 0.85, 1.0])
+    assert found.observed == pytest.approx([0.5, 1.0, 1.0])
     assert found.ece == pytest.approx((2 * 0.375 + 0.15 + 0) / 4)
     assert found.brier == pytest.approx((0.01 + 0.85**2 + 0.15**2) / 4)
 
@@ -123,11 +123,11 @@ def test_no_half_is_judged_by_what_it_was_fitted_on():
 
 def test_shares_add_up_to_one_and_leave_out_what_is_no_candidate():
     scores = np.array([2.0, 1.0, 0.0, -np.inf])
-    assert shares(scores, logarithmic=False) == pytest.approx([2 / 3, 1 / 3, 0, 0])
+    assert normalized_scores(scores, logarithmic=False) == pytest.approx([2 / 3, 1 / 3, 0, 0])
     weights = np.exp([2.0, 1.0, 0.0, -np.inf])
-    assert shares(scores, logarithmic=True) == pytest.approx(weights / weights.sum())
-    assert shares(np.array([900.0, -900.0]), logarithmic=True) == pytest.approx([1, 0])
-    assert shares(np.zeros(3), logarithmic=False).tolist() == [0, 0, 0]
+    assert normalized_scores(scores, logarithmic=True) == pytest.approx(weights / weights.sum())
+    assert normalized_scores(np.array([900.0, -900.0]), logarithmic=True) == pytest.approx([1, 0])
+    assert normalized_scores(np.zeros(3), logarithmic=False).tolist() == [0, 0, 0]
 
 
 class Fixed:
@@ -146,16 +146,16 @@ def test_the_sample_is_what_is_shown_without_what_is_known():
     questions = ask_both_ways(facts[1:], 1)[np.array([0, 2])]  # a r c, a r d
     sample = draw_sample(Fixed(1.0, 5.0, 2.0, 0.0), questions, KnownAnswers(facts, 1), logarithmic=False)
     # b is known, d scores nothing: c, which is right, and a, which is not, remain.
-    assert sample.shares == pytest.approx([2 / 3, 1 / 3])
+    assert sample.normalized_scores == pytest.approx([2 / 3, 1 / 3])
     assert sample.right.tolist() == [True, False]
     assert sample.questions.tolist() == [0, 0]
 
 
 def test_a_family_is_better_calibrated_on_test_than_its_shares(weighted, split):
     valid, test = weighted.sample(split, "valid"), weighted.sample(split, "test")
-    found = judge("test", test, fit_calibration(valid))
-    assert found["probability"].ece < found["share"].ece
-    assert found["probability"].brier < found["share"].brier
+    found = measure_reliability("test", test, fit_calibration(valid))
+    assert found["probability"].ece < found["normalized_score"].ece
+    assert found["probability"].brier < found["normalized_score"].brier
 
 
 def test_new_answers_have_probabilities_and_known_ones_have_none(weighted, split, kb):
@@ -182,7 +182,7 @@ def test_ask_says_what_the_sample_was_fitted_on(weighted, split):
     said = [answer.probability for answer in found if not answer.is_known]
     back = weighted.ask(tail=name[tail], relation=split.relations[relation], kb=split.known, k=1000)
     said_back = [answer.probability for answer in back if not answer.is_known]
-    seen = weighted.sample(bare).shares
+    seen = weighted.sample(bare).normalized_scores
     assert sorted(seen) == pytest.approx(sorted([*said[:10], *said_back[:10]]))
 
 
@@ -213,7 +213,7 @@ def test_the_command_makes_ask_and_explain_say_probabilities(run, folder, data, 
     told = json.loads(out)
     assert told["method"] == "isotonic"
     for part in ("valid", "test"):
-        assert told[part]["probability"]["ece"] < told[part]["share"]["ece"]
+        assert told[part]["probability"]["ece"] < told[part]["normalized_score"]["ece"]
     # Split by the seed that the rules were weighted with, so it is what a split of that seed gives.
     assert read_calibration(folder) == fit_calibration(load_model(folder).sample(split))
     known = write_facts(split.known, folder / "known.tsv")
@@ -230,7 +230,7 @@ def test_the_command_makes_ask_and_explain_say_probabilities(run, folder, data, 
 def test_the_table_tells_both_errors_of_both_parts(run, folder, data):
     code, out, _ = run("calibrate", folder, data, "--method", "platt")
     assert code == 0
-    assert all(word in out for word in ("valid", "test", "share", "probability", "ECE", "Brier"))
+    assert all(word in out for word in ("valid", "test", "normalized_score", "probability", "ECE", "Brier"))
     assert read_calibration(folder).method == "platt"
 
 
@@ -246,8 +246,8 @@ def test_reliability_is_drawn_of_calibrated_models_alone(run, refuse, folder, da
 
 def test_the_picture_names_each_line_with_its_error(tmp_path):
     pytest.importorskip("matplotlib")
-    draw_reliability(judge("test", invented(3.0), Platt(1.0, 0.0)), tmp_path / "picture.svg")
-    assert "share (error 0.1" in (tmp_path / "picture.svg").read_text()
+    draw_reliability(measure_reliability("test", invented(3.0), Platt(1.0, 0.0)), tmp_path / "picture.svg")
+    assert "normalized_score (error 0.1" in (tmp_path / "picture.svg").read_text()
 
 
 def test_too_little_to_calibrate_on_is_told(refuse, folder, kb, tmp_path):

@@ -8,18 +8,25 @@ import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import attention_of, attentions, edges, knowledge_bases, model_settings, rules_over, untrained
+from samples import (
+    attention_of,
+    attentions,
+    edges,
+    knowledge_bases,
+    model_settings,
+    neural_program,
+    rules_over,
+    untrained,
+)
 
 from neurallp import (
     ConfigError,
     DataError,
     KnowledgeBase,
-    Program,
     Proof,
     Reasoner,
     Rule,
     RuleProgram,
-    TrainingConfig,
     UnknownNameError,
     load_model,
 )
@@ -55,19 +62,19 @@ def questions(kb):
     return [(head, relation) for head in kb.entities for relation in operators]
 
 
-def oracle_parts(kb, model, source, query, answer):
-    """Return {(body, path): amount} behind one answer, every chain enumerated."""
-    parts = {}
+def oracle_terms(kb, model, source, query, answer):
+    """Return {(body, path): contribution} behind one answer, every chain enumerated."""
+    terms = {}
     for operator, memory in attention_of(model, query):
         norms = [1.0] * (len(operator) + 1)
         if model.config.normalize:
             norms = oracle.memory_norms(edges(kb), operator, memory, source)
         for steps, body, confidence in oracle.enumerate_rules(operator, memory):
-            amount = confidence / np.prod([norms[step] for step in steps])
+            contribution = confidence / np.prod([norms[step] for step in steps])
             for path in oracle.enumerate_paths(edges(kb), source, body):
-                if path[-1] == answer and amount > 0:
-                    parts[body, path] = parts.get((body, path), 0) + amount
-    return parts
+                if path[-1] == answer and contribution > 0:
+                    terms[body, path] = terms.get((body, path), 0) + contribution
+    return terms
 
 
 # Proofs
@@ -75,7 +82,7 @@ def oracle_parts(kb, model, source, query, answer):
 
 @few
 @given(kb=knowledge_bases(), settings_=model_settings)
-def test_the_parts_of_a_proof_add_up_to_the_engine_s_score(kb, settings_):
+def test_the_terms_of_a_proof_add_up_to_the_engine_s_score(kb, settings_):
     model = untrained(kb, **settings_)
     reasoner = reason(kb, model)
     head, relation = kb.entities[0], "r0"
@@ -83,16 +90,16 @@ def test_the_parts_of_a_proof_add_up_to_the_engine_s_score(kb, settings_):
     for tail, score in zip(kb.entities, scores, strict=True):
         proof = reasoner.explain(head, relation, tail, k=ALL)
         assert proof.answer.score == max(score, 0)
-        assert sum(part.amount for part in proof.parts) == pytest.approx(max(score, 0), rel=1e-6)
+        assert sum(term.contribution for term in proof.terms) == pytest.approx(max(score, 0), rel=1e-6)
         assert proof.remainder == pytest.approx(0, abs=1e-9)
 
 
-def test_parts_add_up_exactly_whatever_the_weights_are_in():
+def test_terms_add_up_exactly_whatever_the_weights_are_in():
     kb = KnowledgeBase.from_triples(FAMILY)
     reasoner = reason(kb, family(num_steps=3, num_controllers=2).float())
     for answer in reasoner.ask(head="anna", relation="uncle"):
         proof = reasoner.explain("anna", "uncle", answer.entity, ALL)
-        assert sum(part.amount for part in proof.parts) == pytest.approx(answer.score, rel=1e-12)
+        assert sum(term.contribution for term in proof.terms) == pytest.approx(answer.score, rel=1e-12)
 
 
 @few
@@ -104,14 +111,14 @@ def test_a_proof_holds_every_rule_and_path_with_what_it_adds(kb, settings_, data
     proof = reason(kb, model).explain(kb.entities[source], relation, kb.entities[answer], k=ALL)
     found = {
         (
-            tuple(map(kb.relations.operator_id, part.rule.body)),
-            tuple(map(kb.entities.id, part.path)),
-        ): part.amount
-        for part in proof.parts
+            tuple(map(kb.relations.operator_id, term.rule.body)),
+            tuple(map(kb.entities.id, term.path)),
+        ): term.contribution
+        for term in proof.terms
     }
-    assert len(found) == len(proof.parts)
+    assert len(found) == len(proof.terms)
     query = kb.relations.operator_id(relation)
-    assert found == pytest.approx(oracle_parts(kb, model, source, query, answer), rel=1e-9)
+    assert found == pytest.approx(oracle_terms(kb, model, source, query, answer), rel=1e-9)
 
 
 @settings(max_examples=60, deadline=None)
@@ -123,46 +130,46 @@ def test_a_proof_holds_every_rule_and_path_with_what_it_adds(kb, settings_, data
 def test_paths_are_all_found_and_the_largest_first(kb, attention, answer):
     answer %= len(kb.entities)
     found = list(PathSearch(Operators.of(kb), *attention).paths(0, answer))
-    amounts = np.array([amount for _, _, amount in found])
-    assert (amounts > 0).all()
-    assert (np.diff(amounts) <= 1e-15).all()
+    contributions = np.array([contribution for _, _, contribution in found])
+    assert (contributions > 0).all()
+    assert (np.diff(contributions) <= 1e-15).all()
     scores = [oracle.score(edges(kb), *rank, source=0) for rank in zip(*attention, strict=True)]
-    assert amounts.sum() == pytest.approx(sum(score.get(answer, 0) for score in scores))
+    assert contributions.sum() == pytest.approx(sum(score.get(answer, 0) for score in scores))
 
 
 @few
 @given(kb=knowledge_bases(), settings_=model_settings)
-def test_parts_come_largest_first_and_every_link_is_a_fact(kb, settings_):
+def test_terms_come_largest_first_and_every_link_is_a_fact(kb, settings_):
     facts = {(kb.entities[h], kb.relations[r], kb.entities[t]) for h, r, t in kb.facts}
     reasoner = reason(kb, untrained(kb, **settings_))
     for answer in reasoner.ask(head=kb.entities[0], relation="~r0"):
-        parts = reasoner.explain(answer.source, answer.query, answer.entity, k=ALL).parts
-        amounts = np.array([part.amount for part in parts])
-        assert (np.diff(amounts) <= 1e-15).all()
-        for part in parts:
-            assert (part.path[0], part.path[-1]) == (answer.source, answer.entity)
-            assert len(part.path) == len(part.rule.body) + 1
-            for operator, here, there in zip(part.rule.body, part.path, part.path[1:], strict=False):
+        terms = reasoner.explain(answer.source, answer.query, answer.entity, k=ALL).terms
+        contributions = np.array([term.contribution for term in terms])
+        assert (np.diff(contributions) <= 1e-15).all()
+        for term in terms:
+            assert (term.path[0], term.path[-1]) == (answer.source, answer.entity)
+            assert len(term.path) == len(term.rule.body) + 1
+            for operator, here, there in zip(term.rule.body, term.path, term.path[1:], strict=False):
                 link = (there, operator[1:], here) if operator[0] == "~" else (here, operator, there)
                 assert link in facts
 
 
 @few
 @given(kb=knowledge_bases(), settings_=model_settings, k=st.integers(0, 6))
-def test_fewer_parts_are_the_largest_and_the_remainder_tells_what_is_missing(kb, settings_, k):
+def test_fewer_terms_are_the_largest_and_the_remainder_tells_what_is_missing(kb, settings_, k):
     reasoner = reason(kb, untrained(kb, **settings_))
     for answer in reasoner.ask(head=kb.entities[0], relation="r0", k=2):
         proof = reasoner.explain(answer.source, answer.query, answer.entity, k=k)
         everything = reasoner.explain(answer.source, answer.query, answer.entity, k=ALL)
-        assert proof.parts == everything.parts[:k]
-        missing = sum(part.amount for part in everything.parts[k:])
+        assert proof.terms == everything.terms[:k]
+        missing = sum(term.contribution for term in everything.terms[k:])
         assert proof.remainder == pytest.approx(missing, abs=1e-9)
 
 
 def test_an_unreachable_answer_has_no_proof():
     kb = KnowledgeBase.from_triples([*FAMILY, ("zoe", "father", "yan")])
     proof = reason(kb, family()).explain("anna", "uncle", "zoe")
-    assert (proof.answer.score, proof.parts) == (0, ())
+    assert (proof.answer.score, proof.terms) == (0, ())
     assert proof.answer.rank == 3.5  # behind bob and carl, level with yan
     assert str(proof) == "uncle(anna, zoe) has no proof."
 
@@ -224,7 +231,7 @@ def test_the_source_answers_itself_only_where_the_relation_has_a_reflexive_fact(
     for head, relation in questions(kb):
         if relation.removeprefix("~") not in reflexive:
             assert head not in [a.entity for a in reasoner.ask(head=head, relation=relation, k=ALL)]
-            assert reasoner.explain(head, relation, head).parts == ()
+            assert reasoner.explain(head, relation, head).terms == ()
 
 
 @few
@@ -284,7 +291,7 @@ def test_an_answer_with_many_reasons_gives_one_a_line():
 
 def test_being_the_same_is_a_reason_where_a_relation_is_reflexive():
     kb = KnowledgeBase.from_triples([("a", "same", "a"), ("a", "same", "b")])
-    reasons = {str(part) for part in reason(kb, untrained(kb)).explain("b", "same", "b", k=ALL).parts}
+    reasons = {str(term) for term in reason(kb, untrained(kb)).explain("b", "same", "b", k=ALL).terms}
     assert "b = b" in reasons
 
 
@@ -293,10 +300,10 @@ def test_a_proof_is_one_json_object():
     proof = reasoner.explain("zoe", "uncle", "xan")
     found = json.loads(json.dumps(proof.as_dict()))
     assert found["entity"] == "xan"
-    assert found["score"] == pytest.approx(found["parts"][0]["amount"])
-    assert found["parts"][0]["path"] == ["zoe", "yan", "xan"]
-    assert found["parts"][0]["because"] == "father(zoe, yan) and brother(yan, xan)"
-    assert found["parts"][0]["rule"] == "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y"
+    assert found["score"] == pytest.approx(found["terms"][0]["contribution"])
+    assert found["terms"][0]["path"] == ["zoe", "yan", "xan"]
+    assert found["terms"][0]["because"] == "father(zoe, yan) and brother(yan, xan)"
+    assert found["terms"][0]["rule"] == "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y"
     assert found["remainder"] == pytest.approx(0, abs=1e-9)
     assert Proof(proof.answer, ()).as_dict()["remainder"] == proof.answer.score
 
@@ -330,7 +337,7 @@ def test_relations_the_model_does_not_know_are_ignored():
 
 def test_a_knowledge_base_that_shares_no_relation_is_refused():
     strangers = KnowledgeBase.from_triples([("a", "likes", "b")])
-    for refuse in (reason, lambda kb, model: Program(model, TrainingConfig()).reasoner(kb)):
+    for refuse in (reason, lambda kb, model: neural_program(model).reasoner(kb)):
         with pytest.raises(DataError, match=r"share no relation\. The model knows 'father', 'brother'"):
             refuse(strangers, family())
 
@@ -401,14 +408,14 @@ def test_given_rules_score_their_confidence_times_their_paths(engine, kb, rules)
 
 @few
 @given(kb=knowledge_bases(), rules=rule_sets())
-def test_the_parts_of_given_rules_add_up_and_the_largest_come_first(kb, rules):
+def test_the_terms_of_given_rules_add_up_and_the_largest_come_first(kb, rules):
     reasoner = reason(kb, rules)
     for head, relation in questions(kb)[::3]:
         for tail in kb.entities:
             proof = reasoner.explain(head, relation, tail, k=ALL)
-            amounts = [part.amount for part in proof.parts]
-            assert sum(amounts) == pytest.approx(proof.answer.score, rel=1e-12)
-            assert amounts == sorted(amounts, reverse=True)
+            contributions = [term.contribution for term in proof.terms]
+            assert sum(contributions) == pytest.approx(proof.answer.score, rel=1e-12)
+            assert contributions == sorted(contributions, reverse=True)
 
 
 @few
@@ -430,7 +437,7 @@ def test_rules_written_by_hand_derive_what_has_no_facts_yet():
     assert [answer.entity for answer in reasoner.ask(tail="will", relation="uncle")] == ["zoe"]
     proof = reasoner.explain("zoe", "uncle", "xan")
     assert str(proof).splitlines()[0] == "uncle(zoe, xan) because father(zoe, yan) and brother(yan, xan)"
-    assert proof.parts[0].rule == UNCLES[0]
+    assert proof.terms[0].rule == UNCLES[0]
 
 
 def test_given_rules_are_ranked_by_the_same_code():
@@ -448,7 +455,7 @@ def test_why_not_names_the_fact_that_is_missing():
     with pytest.warns(DataWarning, match="no facts of 'mother'"):
         reasoner = Reasoner(kb, UNCLES, "reference")
     found = reasoner.why_not("zoe", "uncle", "will")
-    assert [gap.missing for gap in found.missing_facts] == ["brother(yan, will)", "mother(zoe, uma)"]
+    assert [fact.missing for fact in found.missing_facts] == ["brother(yan, will)", "mother(zoe, uma)"]
     assert str(found) == (
         "uncle(zoe, will) does not follow:\n"
         "  father(zoe, yan), but brother(yan, will) is missing\n"
@@ -473,12 +480,12 @@ def test_adding_a_missing_fact_makes_the_answer_follow(kb, rules):
     reasoner = reason(kb, rules)
     facts = list(kb.named_facts())
     for head, relation in questions(kb)[:6]:
-        for gap in reasoner.why_not(head, relation, kb.entities[-1], k=ALL).missing_facts:
-            operator, ends = gap.rule.body[gap.place], gap.path[gap.place : gap.place + 2]
+        for fact in reasoner.why_not(head, relation, kb.entities[-1], k=ALL).missing_facts:
+            operator, ends = fact.rule.body[fact.position], fact.path[fact.position : fact.position + 2]
             here, there = reversed(ends) if operator[0] == "~" else ends
             link = here, operator.removeprefix("~"), there
             assert link not in facts
-            richer = reason(KnowledgeBase.from_triples([*facts, link]), [gap.rule])
+            richer = reason(KnowledgeBase.from_triples([*facts, link]), [fact.rule])
             assert richer.explain(head, relation, kb.entities[-1]).answer.score > 0
 
 
@@ -492,7 +499,7 @@ def test_a_model_says_why_not_too():
     kb = KnowledgeBase.from_triples([("zoe", "father", "yan"), ("xan", "uncle", "will")])
     found = reason(kb, family()).why_not("zoe", "uncle", "will", k=ALL)
     assert "father(zoe, yan), but brother(yan, will) is missing" in str(found)
-    assert not any(gap.missing == "uncle(zoe, will)" for gap in found.missing_facts)
+    assert not any(fact.missing == "uncle(zoe, will)" for fact in found.missing_facts)
 
 
 # Predictions
@@ -558,7 +565,7 @@ def test_any_name_can_be_drawn(name, relation):
 
 
 def test_a_saved_model_reasons_about_new_entities_with_relations_missing_and_to_spare(tmp_path):
-    Program(family(num_steps=2).float(), TrainingConfig()).save(tmp_path / "model")
+    neural_program(family(num_steps=2).float()).save(tmp_path / "model")
     loaded = load_model(tmp_path / "model")
     kb = KnowledgeBase.from_triples([*OTHER_FAMILY, ("zoe", "likes", "tom")])
     with pytest.warns(DataWarning) as notes:

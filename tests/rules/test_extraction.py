@@ -8,9 +8,18 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from samples import attention_of, attentions, edges, knowledge_bases, model_settings, rules_over, untrained
+from samples import (
+    attention_of,
+    attentions,
+    edges,
+    knowledge_bases,
+    model_settings,
+    neural_program,
+    rules_over,
+    untrained,
+)
 
-from neurallp import KnowledgeBase, Program, Rule, RuleSet, TrainingConfig
+from neurallp import KnowledgeBase, Rule, RuleSet
 from neurallp.controller.attention import Attention
 from neurallp.engines.base import QueryBatch
 from neurallp.engines.reference import ReferenceEngine
@@ -43,7 +52,7 @@ def oracle_rules(ranks):
 
 def family_program(**settings_):
     kb = KnowledgeBase.from_triples(FAMILY)
-    return Program(untrained(kb, **settings_), TrainingConfig(), kb)
+    return neural_program(untrained(kb, **settings_), kb)
 
 
 # Algorithm 1

@@ -124,7 +124,7 @@ def test_rules_that_are_no_chains_are_left_to_the_cpu(split):
     config = replace(QUICK, kinds=("chain", "anchored"))
     with pytest.raises(ConfigError, match="on the CPU"):
         GpuWeighting(split, config)
-    found = weigh_rules(split, config, device="meta").weighted.queries  # on which nothing can be computed
+    found = weigh_rules(split, config, device="meta").weighted_rules.queries  # which cannot compute
     assert any(each.clues for each in found.values())
 
 

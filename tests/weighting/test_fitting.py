@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from feature_samples import oracle_evidence
-from samples import edges
+from samples import edges, weighted_program
 
 from neurallp import (
     ConfigError,
@@ -22,7 +22,6 @@ from neurallp.graph.knowledge_base import name_parts, split_triples
 from neurallp.graph.vocabulary import Relations
 from neurallp.io.models.weighted import read_weighted, write_weighted
 from neurallp.pipeline.learn import rules_as_candidates, weigh_rules
-from neurallp.pipeline.program import WeightedProgram
 from neurallp.weighting.fitting import FitResult, Weighting, choose_best
 from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules, log_frequencies
 
@@ -109,8 +108,8 @@ def test_the_parts_of_a_proof_add_up_best_first(split, program):
         for tail in split.entities[:25]:
             proof = reasoner.explain(head, name, tail, k=ALL)
             assert proof.remainder == pytest.approx(0, abs=1e-9)
-            amounts = [abs(part.amount) for part in proof.parts]
-            assert amounts == sorted(amounts, reverse=True)
+            contributions = [abs(term.contribution) for term in proof.terms]
+            assert contributions == sorted(contributions, reverse=True)
 
 
 def test_a_proof_tells_each_path_and_what_speaks_against(kb, weighted):
@@ -122,7 +121,7 @@ def test_a_proof_tells_each_path_and_what_speaks_against(kb, weighted):
         "  and because uncle(zoe, carl)",
     ]
     # Of dan's brothers all are carl, of bob's one half.
-    by_path = {part.path: part.amount for part in proof.parts}
+    by_path = {term.path: term.contribution for term in proof.terms}
     assert by_path["anna", "dan", "carl"] == pytest.approx(2 * by_path["anna", "bob", "carl"])
     assert by_path["zoe", "carl"] == pytest.approx(0.7 * np.log(2))
 
@@ -130,14 +129,14 @@ def test_a_proof_tells_each_path_and_what_speaks_against(kb, weighted):
 def test_a_source_that_is_no_candidate_has_no_parts(kb, weighted):
     reasoner = Reasoner(kb, weighted)
     proof = reasoner.explain("anna", "uncle", "anna", k=ALL)
-    assert (proof.answer.score, proof.parts) == (0, ())
+    assert (proof.answer.score, proof.terms) == (0, ())
     assert "anna" not in [answer.entity for answer in reasoner.ask(head="anna", relation="uncle")]
     assert [answer.entity for answer in reasoner.ask(head="bob", relation="friend")] == ["bob", "dan"]
-    assert reasoner.explain("bob", "friend", "bob", k=ALL).parts
+    assert reasoner.explain("bob", "friend", "bob", k=ALL).terms
 
 
 def test_the_prior_is_a_rule_of_its_own_kind(kb, weighted):
-    rules = WeightedProgram(weighted, QUICK, kb).rules("uncle")
+    rules = weighted_program(weighted, QUICK, kb).rules("uncle")
     [prior] = [rule for rule in rules if rule.kind == "prior"]
     assert str(prior) == "uncle(X, Y) <= uncle(A, Y)"
     assert (prior.weight, prior.support, prior.num_predictions) == (0.7, None, None)
@@ -165,7 +164,7 @@ def test_predictions_are_answers_with_their_scores(split, program):
         operator = split.relations.operator_id(query)
         scores = reasoner.scores(found.sources, np.full(len(found), operator))
         np.testing.assert_array_equal(scores.at(np.arange(len(found)), found.entities), found.scores)
-        priors = program.weighted.queries[operator].prior * log_frequencies(
+        priors = program.weighted_rules.queries[operator].prior * log_frequencies(
             split.known.facts, operator, len(split.relations), len(split.entities)
         )
         every = reasoner.scores(
@@ -182,7 +181,7 @@ def test_predictions_are_answers_with_their_scores(split, program):
 
 def test_a_query_without_rules_has_no_answers(kb, weighted):
     assert Reasoner(kb, weighted).ask(head="anna", relation="brother") == []
-    assert Reasoner(kb, weighted).explain("anna", "brother", "bob").parts == ()
+    assert Reasoner(kb, weighted).explain("anna", "brother", "bob").terms == ()
 
 
 def test_what_only_a_prior_speaks_for_does_not_follow(kb, weighted):
@@ -201,8 +200,8 @@ def test_what_only_a_prior_speaks_for_does_not_follow(kb, weighted):
 def test_a_fact_does_not_prove_itself_by_its_prior(weighted):
     kb = KnowledgeBase.from_triples([*FACTS, ("emil", "uncle", "carl")])
     for source in ("zoe", "emil"):
-        [part] = Reasoner(kb, weighted).explain(source, "uncle", "carl").parts
-        assert part.path[0] != source
+        [term] = Reasoner(kb, weighted).explain(source, "uncle", "carl").terms
+        assert term.path[0] != source
 
 
 def test_evidence_against_is_never_what_is_missing(kb, weighted):
@@ -230,18 +229,18 @@ def test_weights_make_better_answers_of_the_same_rules(split, program):
 @pytest.mark.parametrize("num_threads", [1, 3])
 def test_a_seed_gives_the_same_weights_to_the_last_bit_on_any_number_of_threads(split, program, num_threads):
     again = Weighting(split, QUICK, num_threads=num_threads).run()
-    assert arrays_of(again) == arrays_of(program.weighted)
+    assert arrays_of(again) == arrays_of(program.weighted_rules)
 
 
 def test_another_seed_gives_other_weights(split, program):
     other = weigh_rules(split, replace(QUICK, seed=1))
-    assert arrays_of(other.weighted) != arrays_of(program.weighted)
+    assert arrays_of(other.weighted_rules) != arrays_of(program.weighted_rules)
 
 
 def test_no_more_rules_are_kept_than_wanted(split, program):
-    fewer = weigh_rules(split, replace(QUICK, max_rules=4)).weighted
+    fewer = weigh_rules(split, replace(QUICK, max_rules=4)).weighted_rules
     for query, each in fewer.queries.items():
-        whole = program.weighted.queries[query].bodies
+        whole = program.weighted_rules.queries[query].bodies
         assert len(each.bodies) == min(4, len(whole))
         assert set(each.bodies) <= set(whole)
 
@@ -249,7 +248,7 @@ def test_no_more_rules_are_kept_than_wanted(split, program):
 def test_given_bodies_are_weighted_but_a_fact_does_not_imply_itself(split):
     k = split.relations.operator_id
     given = {k("uncle"): [(k("uncle"),), (), (k("father"), k("brother")), (k("father"), k("brother"))]}
-    weighted = weigh_rules(split, replace(QUICK, num_candidates=0), given).weighted
+    weighted = weigh_rules(split, replace(QUICK, num_candidates=0), given).weighted_rules
     assert weighted.queries[k("uncle")].bodies == ((k("father"), k("brother")),)
     assert weighted.queries[k("uncle")].totals[0] > 0
     assert len(weighted) == 1
@@ -258,7 +257,7 @@ def test_given_bodies_are_weighted_but_a_fact_does_not_imply_itself(split):
 def test_given_bodies_may_be_longer_than_those_found(split):
     k = split.relations.operator_id
     long = (k("father"), k("father"), k("~father"), k("~father"))
-    weighted = weigh_rules(split, QUICK, {k("uncle"): [long]}).weighted
+    weighted = weigh_rules(split, QUICK, {k("uncle"): [long]}).weighted_rules
     assert long in weighted.queries[k("uncle")].bodies
 
 
@@ -277,12 +276,12 @@ def test_all_known_answers_of_a_question_are_right():
     split = name_parts({"train": facts})
     k = split.relations.operator_id
     rule = (k("son"), k("brother"))
-    weighted = weigh_rules(split, replace(QUICK, num_candidates=0), {k("uncle"): [rule]}).weighted
+    weighted = weigh_rules(split, replace(QUICK, num_candidates=0), {k("uncle"): [rule]}).weighted_rules
     assert weighted.queries[k("uncle")].confidences.tolist() == [1.0]
 
 
 def test_without_a_prior_none_is_learned(split):
-    weighted = weigh_rules(split, replace(QUICK, kinds=("chain",), num_candidates=5)).weighted
+    weighted = weigh_rules(split, replace(QUICK, kinds=("chain",), num_candidates=5)).weighted_rules
     assert {each.prior for each in weighted.queries.values()} == {0.0}
 
 
@@ -294,7 +293,7 @@ def test_every_query_with_facts_is_told_when_done(split):
 
 def test_without_validation_there_are_weights_all_the_same(split):
     none = np.zeros((0, 3), dtype=np.int64)
-    weighted = weigh_rules(replace(split, valid=none), replace(QUICK, num_candidates=5)).weighted
+    weighted = weigh_rules(replace(split, valid=none), replace(QUICK, num_candidates=5)).weighted_rules
     assert len(weighted) > 0
 
 
@@ -345,8 +344,10 @@ def test_of_several_lengths_each_query_keeps_what_validates_best():
 
 
 def test_lengths_are_tried_side_by_side(split):
-    both = weigh_rules(split, replace(QUICK, max_length=1, other_lengths=(2,))).weighted.queries
-    alone = [weigh_rules(split, replace(QUICK, max_length=length)).weighted.queries for length in (1, 2)]
+    both = weigh_rules(split, replace(QUICK, max_length=1, other_lengths=(2,))).weighted_rules.queries
+    alone = [
+        weigh_rules(split, replace(QUICK, max_length=length)).weighted_rules.queries for length in (1, 2)
+    ]
     kept = {query: [both[query].bodies == each[query].bodies for each in alone] for query in both}
     assert all(any(same) for same in kept.values())
     assert [False, True] in kept.values()
@@ -391,8 +392,8 @@ def folder(program, tmp_path):
 
 def test_weighted_rules_are_read_as_they_were_written(split, program, folder):
     weighted, config = read_weighted(folder)
-    assert arrays_of(weighted) == arrays_of(program.weighted)
-    assert (weighted.relations, config) == (program.weighted.relations, QUICK)
+    assert arrays_of(weighted) == arrays_of(program.weighted_rules)
+    assert (weighted.relations, config) == (program.weighted_rules.relations, QUICK)
     loaded = load_model(folder)
     assert loaded.rules(kb=split.known) == program.rules()
     assert loaded.evaluate(split) == program.evaluate(split)

@@ -8,7 +8,7 @@ import pytest
 from feature_samples import NAMES, clues_over, oracle_clues
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import edges, knowledge_bases
+from samples import edges, knowledge_bases, weighted_program
 
 from neurallp import ConfigError, KnowledgeBase, Reasoner, Rule, RuleProgram, load_model
 from neurallp.config import WeightingConfig
@@ -18,7 +18,6 @@ from neurallp.graph.operators import Operators
 from neurallp.graph.questions import ask_both_ways
 from neurallp.io.rules.table import read_rules, write_rules
 from neurallp.pipeline.learn import weigh_rules
-from neurallp.pipeline.program import WeightedProgram
 from neurallp.rules.simplify import simplify
 from neurallp.rules.support import measure
 from neurallp.weighting.features import Clue, csr_segments
@@ -66,12 +65,12 @@ def test_scores_are_sums_of_evidence_and_proofs_add_up_along_real_paths(kb, clue
     assert reasoner.scores(np.array([source]), np.array([query])).dense()[0, answer] == pytest.approx(
         expected, abs=1e-5
     )
-    parts = list(reasoner.evidence.parts(source, query, answer))
-    assert sum(amount for *_, amount in parts) == pytest.approx(expected, abs=1e-5)
-    for rule, path, _ in parts:
+    terms = list(reasoner.scorer.terms(source, query, answer))
+    assert sum(contribution for *_, contribution in terms) == pytest.approx(expected, abs=1e-5)
+    for rule, path, _ in terms:
         links = zip(path, rule.body, path[1:], strict=False)
         assert {(a, kb.relations.operator_id(k), b) for a, k, b in links} <= set(edges(kb))
-        assert rule.admits(path) or rule.kind == "unary"
+        assert rule.satisfies_inequalities(path) or rule.kind == "unary"
 
 
 COLOURS = [
@@ -89,13 +88,13 @@ def kb():
 
 
 def rules_of(kb, *clues):
-    return WeightedProgram(weighted_clues(kb, kb.relations.id("colour"), clues), QUICK, kb)
+    return weighted_program(weighted_clues(kb, kb.relations.id("colour"), clues), QUICK, kb)
 
 
 def test_a_proof_names_those_that_have_the_same(kb):
     k = kb.relations.operator_id
     proof = rules_of(kb, Clue("anchored", k("grows on"))).explain("apple3", "colour", "red", k=ALL)
-    assert [part.path for part in proof.parts] == [("apple3", "tree", f"apple{i}", "red") for i in range(3)]
+    assert [term.path for term in proof.terms] == [("apple3", "tree", f"apple{i}", "red") for i in range(3)]
     assert proof.remainder == pytest.approx(0, abs=1e-9)
     assert "colour(apple0, red)" in str(proof)
     assert ">apple0<" in proof.svg()
@@ -104,7 +103,7 @@ def test_a_proof_names_those_that_have_the_same(kb):
 def test_a_unary_rule_is_told_by_the_fact_it_looks_at(kb):
     k = kb.relations.operator_id
     proof = rules_of(kb, Clue("unary", k("eaten by"), "red")).explain("apple3", "colour", "red", k=ALL)
-    assert [(part.path, str(part)) for part in proof.parts] == [(("apple3", "eve"), "eaten by(apple3, eve)")]
+    assert [(term.path, str(term)) for term in proof.terms] == [(("apple3", "eve"), "eaten by(apple3, eve)")]
     assert ">eve<" not in proof.svg()  # a drawing leads from the source to the answer
 
 
@@ -193,14 +192,14 @@ def program(split):
 
 @pytest.mark.parametrize("kind", ["unary", "anchored", "mirrored"])
 def test_each_kind_is_learned_only_where_it_is_wanted(split, program, kind):
-    assert kind in {clue.kind for each in program.weighted.queries.values() for clue in each.clues}
+    assert kind in {clue.kind for each in program.weighted_rules.queries.values() for clue in each.clues}
     rest = tuple(each for each in EVERY if each != kind)
-    fewer = weigh_rules(split, replace(QUICK, kinds=rest, num_candidates=3, max_questions=20)).weighted
+    fewer = weigh_rules(split, replace(QUICK, kinds=rest, num_candidates=3, max_questions=20)).weighted_rules
     assert kind not in {clue.kind for each in fewer.queries.values() for clue in each.clues}
 
 
 def test_without_chains_there_are_none(split):
-    weighted = weigh_rules(split, replace(QUICK, kinds=("anchored",), max_questions=20)).weighted
+    weighted = weigh_rules(split, replace(QUICK, kinds=("anchored",), max_questions=20)).weighted_rules
     assert not any(each.bodies for each in weighted.queries.values())
     assert len(weighted) > 0
 
@@ -224,7 +223,7 @@ def test_what_all_that_share_it_have_is_learned():
 
 
 def test_no_more_rules_are_kept_than_wanted_of_all_kinds_together(split):
-    fewer = weigh_rules(split, replace(QUICK, max_rules=6)).weighted
+    fewer = weigh_rules(split, replace(QUICK, max_rules=6)).weighted_rules
     assert max(map(len, fewer.queries.values())) == 6
     assert {clue.kind for each in fewer.queries.values() for clue in each.clues}
 
@@ -233,8 +232,8 @@ def test_all_kinds_are_read_as_they_were_written(split, program, tmp_path):
     program.save(tmp_path)
     loaded = load_model(tmp_path)
     assert loaded.weighting_config == QUICK
-    for query, each in program.weighted.queries.items():
-        again = loaded.weighted.queries[query]
+    for query, each in program.weighted_rules.queries.items():
+        again = loaded.weighted_rules.queries[query]
         assert (again.bodies, again.clues, again.prior) == (each.bodies, each.clues, each.prior)
         np.testing.assert_array_equal(again.weights, each.weights)
         np.testing.assert_array_equal(again.confidences, each.confidences)
@@ -265,7 +264,7 @@ def test_all_kinds_hold_on_other_facts_but_for_entities_that_are_not_there(progr
     for head, relation, tail in list(renamed.named_facts())[::40]:
         proof = program.explain(head, relation, tail, k=ALL, kb=renamed)
         assert proof.remainder == pytest.approx(0, abs=1e-9)
-        assert not any(part.rule.kind == "unary" for part in proof.parts)
+        assert not any(term.rule.kind == "unary" for term in proof.terms)
 
 
 def test_a_kind_that_there_is_not_is_refused():

@@ -1,7 +1,8 @@
-"""The command `neurallp`: its verbs; printing, progress and exit codes live here and nowhere else."""
+"""The command `neurallp`: one module for each command; printing, progress and exit codes are only here."""
 
 import sys
 import warnings
+from importlib import import_module
 from io import TextIOWrapper
 from typing import Annotated
 
@@ -9,18 +10,7 @@ import typer
 
 from .. import __version__
 from ..errors import NeuralLPError
-from .ask import ask, explain, predict, why_not
-from .calibrate import calibrate
-from .datasets import data
-from .demo import demo
-from .exchange import convert, export, import_rules
-from .experiment import experiment
-from .inspect import evaluate, rules
-from .learn import learn
 from .output import console, show_error, show_warning
-from .plot import plot
-from .qa import qa
-from .weigh import weigh
 
 app = typer.Typer(
     help="Learn weighted logical rules from a knowledge base, answer questions with them, and show why.",
@@ -29,23 +19,48 @@ app = typer.Typer(
     # Plain help: it keeps names whole at 80 columns, and [brackets] as they are.
     rich_markup_mode=None,
 )
-ANSWERING = (ask, explain, why_not, predict)
-VERBS = (demo, learn, weigh, calibrate, rules, *ANSWERING, evaluate, export, convert, experiment)
-for command in VERBS:
-    app.command()(command)
-app.command("import")(import_rules)
-app.add_typer(qa, name="qa")
-app.add_typer(data, name="data")
-app.add_typer(plot, name="plot")
+
+#: The commands; each is a function of the same name in a module of the same name.
+COMMANDS = (
+    "demo",
+    "learn",
+    "weigh",
+    "calibrate",
+    "rules",
+    "ask",
+    "explain",
+    "why_not",
+    "predict",
+    "evaluate",
+    "export",
+    "import_rules",
+    "convert",
+    "experiment",
+)
+NAMES = {"import_rules": "import"}
+
+#: The commands that have commands of their own.
+GROUPS = ("qa", "data", "plot")
+
+
+def _register() -> None:
+    # By import_module and not by `from … import`: that would hide the module behind its function.
+    for name in COMMANDS:
+        app.command(NAMES.get(name))(getattr(import_module(f".{name}", __name__), name))
+    for name in GROUPS:
+        app.add_typer(getattr(import_module(f".{name}", __name__), name), name=name)
+
+
+_register()
 
 
 def main() -> None:
-    """Run the command; a user's mistake prints its message and exits with 2."""
+    """Run the command; an error that a user can cause prints its message and exits with 2."""
     warnings.showwarning = show_warning
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # not every terminal knows every letter of a name
-    # Taken out here, so that it may also stand after the verb.
+            stream.reconfigure(errors="backslashreplace")  # a terminal may lack a letter of a name
+    # Removed here, so that it may also come after the command.
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     try:
         app(arguments)
@@ -69,4 +84,4 @@ def options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Options that stand before the verb."""
+    """Options that come before the command."""

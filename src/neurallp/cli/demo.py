@@ -1,8 +1,7 @@
-"""`demo`: a family's rules learned, one question answered and proved."""
+"""`demo`: learn the rules of a family, answer one question and explain the answer."""
 
-from enum import StrEnum
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
@@ -12,30 +11,26 @@ from .output import console, marked_rules_table, measures_table, print_json
 
 if TYPE_CHECKING:
     from ..graph.knowledge_base import KnowledgeBase, Split
-    from ..pipeline.program import Program
+    from ..pipeline.program import LearnedProgram
     from ..reasoning.answers import Proof
     from ..rules.rule import Rule, RuleSet
 
+#: The queries whose rules are printed, and how many of each.
 SHOWN = ("uncle", "grandmother", "sister", "husband", "nephew")
+NUM_SHOWN = 3
 
 
-class Story(StrEnum):
-    """What a demonstration is about."""
-
-    family = "family"
-    questions = "questions"
+Topic = Literal["family", "questions"]
 
 
 def demo(
-    history_of: Annotated[
-        Story, typer.Argument(help="A family's rules, or questions about films.")
-    ] = Story.family,
+    topic: Annotated[Topic, typer.Argument(help="A family's rules, or questions about films.")] = "family",
     people: Annotated[int, typer.Option(help="Size of the family, over four generations.")] = 240,
     seed: Annotated[int, typer.Option(min=0, help="Another seed, another family.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Learn the rules of a made-up family, or questions about films."""
-    if history_of is Story.questions:
+    """Learn the rules of a generated family, or questions about films."""
+    if topic == "questions":
         from .question_demo import show_questions
 
         show_questions(seed, as_json)
@@ -52,7 +47,7 @@ def _show_family(people: int, seed: int, as_json: bool) -> None:
     if not as_json:
         console.print(_introduce(kb))
     program = _learn(split, seed, as_json)
-    rules = program.rules(limit=4, min_confidence=0.1)
+    rules = program.rules(limit=20, min_confidence=0.1)
     proof = _prove_unseen(program, split)
     metrics = {"test": program.evaluate(split).as_dict()}
     if as_json:
@@ -61,25 +56,22 @@ def _show_family(people: int, seed: int, as_json: bool) -> None:
     _show(rules, proof, metrics)
 
 
-def _learn(split: "Split", seed: int, quiet: bool) -> "Program":
-    from ..config import configure
-    from ..pipeline.learn import finish, prepare
-    from .learn import watch
+def _learn(split: "Split", seed: int, quiet: bool) -> "LearnedProgram":
+    """Learn as `neurallp learn` does by default, but with larger steps and fewer epochs to save time."""
+    from ..pipeline.learn import learn
+    from .callbacks import ShownProgress
 
-    # Longer steps than usual, and fewer: a visitor should not have to wait.
-    training = prepare(split, *configure(seed=seed, num_epochs=8, learning_rate=0.005))
-    for _ in watch(training, quiet):
-        pass
-    return finish(training)
+    with ShownProgress(quiet=quiet) as callbacks:
+        return learn(split, seed=seed, num_epochs=8, learning_rate=0.005, callbacks=callbacks)
 
 
 def _introduce(kb: "KnowledgeBase") -> str:
     sizes = f"{len(kb.entities):,} people, {len(kb.relations)} relations, {len(kb.facts):,} facts"
-    return f"A made-up family: {sizes}. A fifth of the facts is kept back to judge by."
+    return f"A generated family: {sizes}. A fifth of the facts is held out."
 
 
-def _prove_unseen(program: "Program", split: "Split") -> "Proof":
-    """Return the proof of a fact kept back: an uncle if there is one, ranked first if there is one."""
+def _prove_unseen(program: "LearnedProgram", split: "Split") -> "Proof":
+    """Return the proof of a held-out fact: about an uncle and ranked first, where there is such a fact."""
     reasoner = program.reasoner()
     names, relations = split.entities, split.relations
     uncles = sorted(split.test.tolist(), key=lambda fact: relations[fact[1]] != "uncle")
@@ -98,19 +90,26 @@ def _is_true(rule: "Rule") -> bool:
     return is_true_by_definition(rule.target, rule.body)
 
 
+def _best(rules: "RuleSet") -> "list[Rule]":
+    """Return the chains of positive weight with the largest measured confidence."""
+    chains = [rule for rule in rules if rule.kind == "chain" and not rule.is_vacuous]
+    positive = [rule for rule in chains if (rule.weight or 0.0) > 0]
+    return sorted(positive, key=lambda rule: -(rule.measured_confidence or 0.0))[:NUM_SHOWN]
+
+
 def _show(rules: "RuleSet", proof: "Proof", metrics: dict[str, Any]) -> None:
     from ..rules.rule import RuleSet
 
-    shown = RuleSet(rule for target in SHOWN for rule in rules.about(target) if not rule.is_vacuous)
+    shown = RuleSet(rule for target in SHOWN for rule in _best(rules.about(target)))
     marks = ["[green]true[/]" if _is_true(rule) else "[yellow]guess[/]" for rule in shown]
     console.print(
-        f"\n[bold]Rules it found[/] ({len(shown)} of {len(rules)}; true: in every family, guess: not in all)"
+        f"\n[bold]Rules learned[/] ({len(shown)} of {len(rules)}; true: holds in every family, guess: not)"
     )
     console.print(marked_rules_table(shown, marks))
     answer = proof.answer
     console.print(
-        f"\n[bold]Who is {answer.source}'s {answer.query}?[/] Nobody told it. It says {answer.entity}:"
+        f"\n[bold]Who is {answer.source}'s {answer.query}?[/] It is not in the facts. Answer: {answer.entity}"
     )
     console.print(escape(str(proof)))
-    console.print("\n[bold]How often it is right[/] on the facts kept back")
+    console.print("\n[bold]Ranks[/] of the answers of held-out facts")
     console.print(measures_table(metrics))

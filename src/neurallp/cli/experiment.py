@@ -10,11 +10,11 @@ import typer
 from rich.markup import escape
 
 from .options import Json
-from .output import console, log, print_json, say, show_warning
+from .output import console, print_json, progress, say, show_warning
 
 if TYPE_CHECKING:
-    from ..experiments.cells import Experiment, Outcome, Results
     from ..experiments.run import Job
+    from ..experiments.specification import Experiment, Outcome, Results
     from ..experiments.tables import Table
 
 
@@ -71,33 +71,29 @@ def _measure(
     from ..experiments.run import finished, jobs_of
 
     every = jobs_of(wanted, seeds, folder)
-    jobs = [job for job in every if only.lower() in job.cell.name]
+    jobs = [job for job in every if only.lower() in job.row.name]
     if not jobs:
         raise ConfigError(f"No line's name contains {only!r}.")
     results = finished(every)
     try:
         for job, outcome in _watch(jobs, num_processes, quiet):
-            results.add(job.cell, job.seed, outcome)
+            results.add(job.row, job.seed, outcome)
     except KeyboardInterrupt:
         say("Stopped. What is finished is kept; the same command with --out goes on.")
-    reasons = [results.why_not(job.cell) for job in jobs]
+    reasons = [results.why_not(job.row) for job in jobs]
     if all(reasons):
         raise DataError(f"Nothing could be measured. {reasons[0]}")
     return results
 
 
 def _watch(jobs: "list[Job]", num_processes: int, quiet: bool) -> "Iterator[tuple[Job, Outcome]]":
-    """Yield outcomes under a progress bar, which shows only on a terminal."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
+    """Yield outcomes, with a progress bar."""
     from ..experiments.run import run
 
-    columns = (TextColumn("{task.description}"), BarColumn(None), MofNCompleteColumn(), TimeElapsedColumn())
-    shown = not quiet and log.is_terminal
-    with Progress(*columns, console=log, disable=not shown, transient=True, expand=True) as progress:
-        task = progress.add_task(str(jobs[0]), total=len(jobs))
+    with progress(str(jobs[0]), len(jobs), quiet=quiet, unit="items") as bar:
         for job, outcome in run(jobs, num_processes):
-            progress.update(task, advance=1, description=f"Done: {job}")
+            bar.describe(f"Done: {job}")
+            bar.advance()
             yield job, outcome
 
 
@@ -114,7 +110,7 @@ def _draw(wanted: "Experiment", results: "Results", out: Path) -> None:
 def _tables(wanted: "Experiment", results: "Results") -> "list[Table]":
     from ..experiments.tabulating import tabulate
 
-    return [*(tabulate(plan, results) for plan in wanted.plans), *wanted.more_tables(results)]
+    return [*(tabulate(table, results) for table in wanted.tables), *wanted.more_tables(results)]
 
 
 def _write(tables: "list[Table]", name: str, out: Path) -> None:

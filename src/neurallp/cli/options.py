@@ -1,58 +1,181 @@
-"""What several commands are given, and how it is read."""
+"""Arguments and options that several commands share, and options derived from configurations."""
 
-from enum import StrEnum
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from ..config import EngineName
+from ..errors import ConfigError
+from .completion import complete_entity, complete_relation
+
 if TYPE_CHECKING:
     from ..graph.knowledge_base import KnowledgeBase, Split
+    from ..reasoning.reasoner import Reasoner
 
 
-class Preset(StrEnum):
-    """Settings that go together."""
+def existing_data(path: Path | None) -> Path | None:
+    """Return a path to data; where nothing is there, raise before anything heavy is imported."""
+    from ..io.files import missing
 
-    default = "default"
-    paper = "paper"
-
-
-class EngineName(StrEnum):
-    """What walks the graph."""
-
-    auto = "auto"
-    reference = "reference"
-    cpu = "cpu"
-    cuda = "cuda"
+    if path is not None and not path.exists():
+        raise missing(path)
+    return path
 
 
-class PartName(StrEnum):
-    """A part of a split."""
+def existing_model(path: Path) -> Path:
+    """Return a model folder; raise with the command that makes one where there is none."""
+    from ..io.models.folders import require_folder
 
-    valid = "valid"
-    test = "test"
+    require_folder(path, "neurallp learn DATA")
+    return path
 
+
+def existing_source(path: Path) -> Path:
+    """Return a model folder or a file of rules."""
+    return path if path.is_file() else existing_model(path)
+
+
+FactHead = Annotated[str, typer.Argument(autocompletion=complete_entity, help="The fact's head.")]
+FactRelation = Annotated[str, typer.Argument(autocompletion=complete_relation, help="The fact's relation.")]
+FactTail = Annotated[str, typer.Argument(autocompletion=complete_entity, help="The fact's tail.")]
+Reasons = Annotated[int, typer.Option("-k", min=1, help="Reasons, at most.")]
+Prefixes = Annotated[
+    list[str] | None, typer.Option(metavar="NAME=IRI", help="What a prefix of names stands for (repeat).")
+]
+
+#: The parameter of a command whose place the derived options take.
+SETTINGS = "settings"
 
 Data = Annotated[
     Path,
-    typer.Argument(metavar="DATA", help="A file of triples, or a folder with train [facts, valid, test]."),
+    typer.Argument(
+        metavar="DATA",
+        callback=existing_data,
+        help="A file of triples, or a folder with train [facts, valid, test].",
+    ),
 ]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder that `neurallp learn` wrote.")]
+Model = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL", callback=existing_model, help="A model folder that `neurallp learn` wrote."
+    ),
+]
 Source = Annotated[
     Path,
-    typer.Argument(metavar="MODEL", help="A model folder, or a file of rules."),
+    typer.Argument(metavar="MODEL", callback=existing_source, help="A model folder, or a file of rules."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
-Engine = Annotated[EngineName, typer.Option(help="What walks the graph.")]
+Engine = Annotated[EngineName, typer.Option(help="The engine that computes the walks.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")]
 
 
-def choose_device(name: str, engine: EngineName = EngineName.auto) -> str:
+def with_settings(
+    *configs: type, defaults: Mapping[str, Any] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an option for each setting of some configurations that has a help text.
+
+    The command takes `settings`, a dictionary of the settings that were given on the command line. The help
+    shows `defaults` instead of the configuration's own. A setting of two configurations gets one option.
+    """
+    settings = {name: each for config in reversed(configs) for name, each in _settings(config).items()}
+    settings = {name: settings[name] for name in _in_order(configs)}
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        def run(**given: Any) -> None:
+            chosen = {name: _parse(settings[name], given.pop(name)) for name in settings}
+            command(**given, settings={name: value for name, value in chosen.items() if value is not None})
+
+        options = [_option(*each, (defaults or {}).get(name, MISSING)) for name, each in settings.items()]
+        signature = inspect.signature(command, eval_str=True)
+        own = [each for each in signature.parameters.values() if each.name != SETTINGS]
+        place = list(signature.parameters).index(SETTINGS)
+        parameters = [
+            each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own[:place] + options + own[place:]
+        ]
+        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
+        return run
+
+    return decorate
+
+
+def _settings(config: type) -> dict[str, tuple["Field[Any]", Any]]:
+    """Return the field and the type of each setting that the command line offers."""
+    hints = get_type_hints(config)
+    return {each.name: (each, hints[each.name]) for each in fields(config) if each.metadata.get("help")}
+
+
+def _in_order(configs: tuple[type, ...]) -> list[str]:
+    return list(dict.fromkeys(name for config in configs for name in _settings(config)))
+
+
+def _option(each: "Field[Any]", hint: Any, default: Any) -> inspect.Parameter:
+    """Return the parameter of one setting; None, its default, means not given."""
+    shown = each.default if default is MISSING else default
+    option = typer.Option(
+        *_flags(each, hint),
+        help=each.metadata["help"],
+        show_default=_show(each, shown),
+        metavar="A,B" if _is_list(hint) else None,
+    )
+    kind = str if _is_list(hint) else _without_none(hint)
+    return inspect.Parameter(
+        each.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, option]
+    )
+
+
+def _flags(each: "Field[Any]", hint: Any) -> list[str]:
+    name = each.name.replace("_", "-")
+    plain = f"--{name}/--no-{name}" if hint is bool else f"--{name}"
+    flags: str = each.metadata["flag"] or plain
+    return flags.split()
+
+
+def _show(each: "Field[Any]", default: Any) -> str:
+    """Return a default as the help text shows it."""
+    if default is None or default == ():
+        return each.metadata["unset"] or "none"
+    if isinstance(default, bool):
+        return _flags(each, bool)[0].split("/")[0 if default else 1].removeprefix("--")
+    return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
+
+
+def _is_list(hint: Any) -> bool:
+    return get_origin(hint) is tuple
+
+
+def _without_none(hint: Any) -> Any:
+    given = [each for each in get_args(hint) if each is not NoneType]
+    return given[0] if NoneType in get_args(hint) else hint
+
+
+def _parse(setting: tuple["Field[Any]", Any], value: Any) -> Any:
+    """Return the value of a setting: a tuple from a list with commas, or the value as it is."""
+    each, hint = setting
+    if value is None or not _is_list(hint):
+        return value
+    kind = get_args(hint)[0]
+    try:
+        return tuple(kind(item.strip()) for item in value.split(","))
+    except ValueError:
+        flag = _flags(each, hint)[0]
+        raise ConfigError(
+            f"{flag} takes values of type {kind.__name__}, separated by commas, got {value!r}."
+        ) from None
+
+
+def choose_device(name: str, engine: EngineName = "auto") -> str:
     """Return the device to learn on; `auto` is a GPU where there is one that the engine can use."""
     if name != "auto":
         return name
-    if engine == EngineName.cpu:
+    if engine == "cpu":
         return "cpu"
     import torch
 
@@ -69,9 +192,27 @@ def load_split(path: Path, seed: int) -> "Split":
 
 
 def load_known(path: Path) -> "KnowledgeBase":
-    """Return all facts that may be walked on."""
+    """Return all facts that rules may use: those of facts and train."""
     from ..graph.knowledge_base import Split
     from ..io.triples import load
 
     data = load(path)
     return data.known if isinstance(data, Split) else data
+
+
+def load_reasoner(model: Path, data: Path) -> "Reasoner":
+    """Return a reasoner with the program of `model` over the facts of `data`."""
+    from ..pipeline.program import load_program
+
+    return load_program(model).reasoner(load_known(data))
+
+
+def parse_prefixes(given: list[str] | None) -> dict[str, str]:
+    """Return the prefixes that `NAME=IRI` options define."""
+    pairs = [each.partition("=") for each in given or ()]
+    for name, equals, iri in pairs:
+        if not equals or ":" not in iri:
+            raise ConfigError(
+                f"Give a prefix as NAME=IRI, such as ex=http://ex.org/, not {name + equals + iri!r}."
+            )
+    return {name: iri for name, _, iri in pairs}

@@ -1,22 +1,26 @@
-"""How things look on a terminal: tables, notes, errors, JSON."""
+"""Output: tables, progress bars, notes, errors and JSON."""
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+    from rich.table import Table
+
     from ..evaluation import Evaluation
     from ..qa.evaluation import QuestionMeasures
     from ..reasoning.answers import Answer
     from ..reasoning.calibration import Reliability
     from ..rules.rule import Rule
+
+#: What a progress bar shows beside the bar.
+Unit = Literal["time", "items", "bytes"]
 
 # Names come from users: `:dog:` stays as it is, and nothing in a name is coloured.
 console = Console(emoji=False, highlight=False)
@@ -24,21 +28,59 @@ log = Console(stderr=True, emoji=False, highlight=False)
 
 
 def say(text: str) -> None:
-    """Print a line for whoever watches, beside the output."""
+    """Print a line to stderr where that is a terminal."""
     if log.is_terminal:
         log.print(escape(text), soft_wrap=True)
 
 
-@contextmanager
-def watched(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Give what is told how much more is done, and shows it as a progress bar on a terminal."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+class Bar:
+    """A progress bar; `restart` begins another task under the same bar."""
 
-    columns = (TextColumn("{task.description}"), BarColumn(None), TimeRemainingColumn(), TextColumn("left"))
-    shown = log.is_terminal and not quiet
-    with Progress(*columns, console=log, disable=not shown, transient=True, expand=True) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda num: progress.advance(task, num)
+    def __init__(self, shown: "Progress", description: str, total: int | None) -> None:
+        self._shown = shown
+        self._task = shown.add_task(description, total=total)
+
+    def advance(self, num: int = 1) -> None:
+        """Count `num` more steps as done."""
+        self._shown.advance(self._task, num)
+
+    def describe(self, description: str) -> None:
+        """Change the text before the bar."""
+        self._shown.update(self._task, description=description)
+
+    def set(self, done: int, total: int | None) -> None:
+        """Set how much is done, and of how much."""
+        self._shown.update(self._task, completed=done, total=total)
+
+    def restart(self, description: str, total: int, done: int = 0) -> None:
+        """Begin another task."""
+        self._shown.reset(self._task, description=description, total=total, completed=done)
+
+
+@contextmanager
+def progress(
+    description: str, total: int | None = None, *, quiet: bool = False, unit: Unit = "time"
+) -> Iterator[Bar]:
+    """Yield a progress bar on stderr, hidden where stderr is no terminal or with `quiet`.
+
+    Beside the bar it shows the time left, the number of items done, or the bytes of a download.
+    """
+    from rich import progress as bars
+
+    text, bar = bars.TextColumn("{task.description}"), bars.BarColumn(None)
+    beside: dict[Unit, tuple[bars.ProgressColumn, ...]] = {
+        "time": (bars.TimeRemainingColumn(), bars.TextColumn("left")),
+        "items": (bars.MofNCompleteColumn(), bars.TimeElapsedColumn()),
+        "bytes": (bars.DownloadColumn(), bars.TransferSpeedColumn()),
+    }
+    hidden = quiet or not log.is_terminal
+    with bars.Progress(text, bar, *beside[unit], console=log, disable=hidden, transient=True) as shown:
+        yield Bar(shown, description, total)
+
+
+def print_line(text: str) -> None:
+    """Print a line as it is, names included."""
+    console.print(escape(text), soft_wrap=True)
 
 
 def show_error(error: Exception) -> None:
@@ -57,8 +99,8 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=plain) + "\n")
 
 
-def measures_table(parts: dict[str, Any]) -> Table:
-    """Return MRR, hits and mean rank of each part, under all three readings of a tie."""
+def measures_table(parts: dict[str, Any]) -> "Table":
+    """Return MRR, hits and mean rank of each part, with ties counted in three ways."""
     table = plain_table(
         "part", "ties", numbers=("MRR", "Hits@1", "Hits@3", "Hits@10", "mean rank", "questions")
     )
@@ -72,7 +114,7 @@ def measures_table(parts: dict[str, Any]) -> Table:
     return table
 
 
-def answers_table(answers: "Sequence[Answer]") -> Table:
+def answers_table(answers: "Sequence[Answer]") -> "Table":
     """Return answers with score and rank, and probability where there is one; known facts are marked."""
     calibrated = any(answer.probability is not None for answer in answers)
     table = plain_table("answer", "", numbers=("rank", "score", *(("probability",) if calibrated else ())))
@@ -84,9 +126,9 @@ def answers_table(answers: "Sequence[Answer]") -> Table:
     return table
 
 
-def reliability_table(parts: "Mapping[str, Mapping[str, Reliability]]") -> Table:
-    """Return the errors of shares and of probabilities on each part."""
-    table = plain_table("part", "taken for a probability", numbers=("ECE", "Brier", "answers", "right"))
+def reliability_table(parts: "Mapping[str, Mapping[str, Reliability]]") -> "Table":
+    """Return the calibration errors of normalised scores and of probabilities on each part."""
+    table = plain_table("part", "as probability", numbers=("ECE", "Brier", "answers", "right"))
     for part, found in parts.items():
         for number, (name, judged) in enumerate(found.items()):
             counts = ("", "") if number else (f"{judged.counts.sum():,}", f"{judged.num_right:,}")
@@ -95,8 +137,8 @@ def reliability_table(parts: "Mapping[str, Mapping[str, Reliability]]") -> Table
     return table
 
 
-def relations_table(relations: "dict[str, Evaluation]") -> Table:
-    """Return the measures of each relation, the most asked first."""
+def relations_table(relations: "dict[str, Evaluation]") -> "Table":
+    """Return the measures of each relation, those with most questions first."""
     table = plain_table("relation", numbers=("MRR", "Hits@10", "questions"))
     for name, found in sorted(relations.items(), key=lambda item: -item[1].num_questions):
         hits = f"{found.realistic.hits_at_10:.3f}"
@@ -104,7 +146,7 @@ def relations_table(relations: "dict[str, Evaluation]") -> Table:
     return table
 
 
-def question_measures_table(parts: "dict[str, QuestionMeasures]") -> Table:
+def question_measures_table(parts: "dict[str, QuestionMeasures]") -> "Table":
     """Return accuracy, Hits@1 and F1 of each part, with the bounds that ties leave."""
     table = plain_table(
         "", numbers=("accuracy", "Hits@1", "F1", "questions", "Hits@1, ties last", "ties first")
@@ -116,31 +158,39 @@ def question_measures_table(parts: "dict[str, QuestionMeasures]") -> Table:
     return table
 
 
-def rules_table(rules: "Sequence[Rule]") -> Table:
-    """Return rules with their confidences, and their counts where there are any."""
+def rules_table(rules: "Sequence[Rule]") -> "Table":
+    """Return rules with their confidence or weight, and their support where it is counted."""
     counted = any(rule.support is not None for rule in rules)
     weighted = any(rule.weight is not None for rule in rules)
-    names = ("weight" if weighted else "confidence", "share", *(("support", "measured") if counted else ()))
+    names = (
+        "weight" if weighted else "confidence",
+        "normalized",
+        *(("support", "measured") if counted else ()),
+    )
     table = plain_table(numbers=names)
     of_kinds = any(rule.kind != "chain" for rule in rules)
     for name in ("kind", "rule") if of_kinds else ("rule",):
         table.add_column(name)
     for rule in rules:
-        worth = rule.confidence if rule.weight is None else rule.weight
-        numbers = [f"{worth:.3f}", f"{rule.normalized_confidence:.2f}"]
-        counts = [_counted(rule), _measured(rule)] if counted else []
-        table.add_row(*numbers, *counts, *([rule.kind] if of_kinds else []), escape(str(rule)))
+        numbers = [f"{_strength(rule):.3f}", f"{rule.normalized_confidence:.2f}"]
+        numbers += [_counted(rule), _measured(rule)] if counted else []
+        table.add_row(*numbers, *([rule.kind] if of_kinds else []), escape(str(rule)))
     return table
 
 
-def marked_rules_table(rules: "Sequence[Rule]", marks: Sequence[str]) -> Table:
-    """Return rules with their confidences and a mark each."""
-    table = plain_table(numbers=("conf.", "measured"))
+def marked_rules_table(rules: "Sequence[Rule]", marks: Sequence[str]) -> "Table":
+    """Return rules with their confidence or weight, and a mark each."""
+    weighted = any(rule.weight is not None for rule in rules)
+    table = plain_table(numbers=("weight" if weighted else "conf.", "measured"))
     table.add_column("")
     table.add_column("rule")
     for rule, mark in zip(rules, marks, strict=True):
-        table.add_row(f"{rule.confidence:.3f}", _measured(rule), mark, escape(str(rule)))
+        table.add_row(f"{_strength(rule):.3f}", _measured(rule), mark, escape(str(rule)))
     return table
+
+
+def _strength(rule: "Rule") -> float:
+    return rule.confidence if rule.weight is None else rule.weight
 
 
 def _counted(rule: "Rule") -> str:
@@ -151,8 +201,11 @@ def _measured(rule: "Rule") -> str:
     return "" if rule.measured_confidence is None else f"{rule.measured_confidence:.2f}"
 
 
-def plain_table(*words: str, numbers: Sequence[str] = ()) -> Table:
+def plain_table(*words: str, numbers: Sequence[str] = ()) -> "Table":
     """Return an empty table without a frame, narrow enough for 80 columns."""
+    from rich import box
+    from rich.table import Table
+
     table = Table(*words, box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     for name in numbers:
         table.add_column(name, justify="right")

@@ -1,4 +1,4 @@
-"""`plot curves`, `attention`, `rules` and `reliability`: pictures of what was learned."""
+"""`plot curves`, `plot attention`, `plot rules` and `plot reliability`: pictures of a model."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from .calibrate import sample_watched
+from .calibrate import sample_parts
 from .options import Data, Model, load_split
 from .output import console
 
@@ -16,11 +16,7 @@ plot = typer.Typer(
     rich_markup_mode=None,
 )
 
-Query = Annotated[
-    str, typer.Argument(metavar="QUERY", help="A relation, or `~relation` asked from the other end.")
-]
-
-
+Query = Annotated[str, typer.Argument(metavar="QUERY", help="A relation, or `~relation` for its inverse.")]
 Out = Annotated[Path, typer.Option(help="A .png or .svg file.")]
 
 
@@ -65,24 +61,24 @@ def rules(
 
 @plot.command()
 def reliability(model: Model, data: Data, out: Out = Path("reliability.png")) -> None:
-    """Draw how often answers of a calibrated model are right, by what it says.
+    """Draw how often answers of a calibrated model are right, by their probability.
 
-    Judged on DATA's test part; where there is none on validation, each half by a calibration fitted on the
-    other.
+    Uses DATA's test part; where there is none, the validation part, each half with a calibration fitted on
+    the other half.
     """
     from ..errors import ModelError
     from ..pipeline.program import load_model
     from ..plots import draw_reliability
-    from ..reasoning.calibration import judge
+    from ..reasoning.calibration import measure_reliability
 
     program = load_model(model)
     if program.calibration is None:
-        raise ModelError(f"{model} says no probabilities. `neurallp calibrate {model} {data}` makes them.")
+        raise ModelError(f"{model} is not calibrated. Run `neurallp calibrate {model} {data}` first.")
     split = load_split(data, program.seed)
-    ((part, sample),) = sample_watched(
+    ((part, sample),) = sample_parts(
         program, split, ["test"] if len(split.test) else ["valid"], quiet=False
     ).items()
-    draw_reliability(judge(part, sample, program.calibration), out)
+    draw_reliability(measure_reliability(part, sample, program.calibration), out)
     _report(out)
 
 

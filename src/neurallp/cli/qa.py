@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from .options import Device, Engine, EngineName, Json, Preset, Resume, choose_device, load_known
+from ..config import Preset
+from .options import Device, Engine, Json, Resume, choose_device, load_known
 from .output import console, log, print_json, question_measures_table, say, show_error
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def learn(
     kb: Facts,
     questions: QuestionFiles,
     out: Annotated[Path, typer.Option(help="Where the model goes.")] = Path("qa-model"),
-    preset: Annotated[Preset, typer.Option(help="`paper`: its encoder, chains up to two.")] = Preset.default,
+    preset: Annotated[Preset, typer.Option(help="`paper`: its encoder, chains up to two.")] = "default",
     encoder: Annotated[
         str | None,
         typer.Option(
@@ -65,7 +66,7 @@ def learn(
     ] = None,
     seed: Annotated[int | None, typer.Option(show_default="0", help="Fixes weights and order.")] = None,
     device: Device = "auto",
-    engine: Engine = EngineName.auto,
+    engine: Engine = "auto",
     resume: Resume = False,
     as_json: Json = False,
 ) -> None:
@@ -83,12 +84,10 @@ def learn(
         "may_return": may_return,
         "seed": seed,
     }
-    configs = _configure(preset.value, given, out if resume else None)
+    configs = _configure(preset, given, out if resume else None)
     facts = load_known(kb)
     asked = [question for path in questions for question in load_questions(path)]
-    training = prepare_questions(
-        facts, asked, *configs, engine=engine.value, device=choose_device(device, engine)
-    )
+    training = prepare_questions(facts, asked, *configs, engine=engine, device=choose_device(device, engine))
     _learn(training, out, resume, as_json)
     program = finish_questions(training, facts)
     best = training.best_epoch
@@ -102,7 +101,7 @@ def _configure(
 ) -> "tuple[QuestionConfig, QuestionTrainingConfig]":
     """Return both configurations; a resumed run keeps its settings but for those given."""
     from ..config import configure_questions
-    from ..io.models.folders import read_settings
+    from ..io.models.checkpoints import read_settings
 
     kept = {} if resumed is None else read_settings(resumed)
     chosen = {name: value for name, value in given.items() if value is not None}

@@ -1,118 +1,84 @@
-"""`weigh`: weights for given rules, and for those found besides."""
+"""`weigh`: weights for given rules, and for mined ones."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
-from ..errors import ConfigError, require_choice
-from .inspect import held_out, judge_watched
-from .options import Data, Device, Json, choose_device, load_split
-from .output import console, measures_table, print_json, watched
+from ..config import Plan, WeightingConfig
+from ..errors import ConfigError
+from .evaluate import evaluate_parts, held_out
+from .options import Data, Device, Json, choose_device, existing_source, load_split, with_settings
+from .output import console, measures_table, print_json, print_line
 
 if TYPE_CHECKING:
-    from ..config import WeightingConfig
-    from ..graph.knowledge_base import Split
-    from ..pipeline.program import AnyProgram, WeightedProgram
+    from ..pipeline.program import Program
     from ..rules.rule import Rule
-    from ..weighting.fitting import Candidates
     from ..weighting.weighted_rules import WeightedRules
 
-
-#: As rules.py has them, which help does not wait for.
-KINDS = ("chain", "prior", "unary", "anchored", "mirrored")
-
-Kinds = Annotated[
-    str | None,
-    typer.Option(
-        metavar="KINDS",
-        show_default="chain,prior",
-        help=f"Kinds of rules to weigh, of {', '.join(KINDS)}; the last three on the CPU only.",
-    ),
-]
+#: The settings that `weigh` changes: no rules are mined unless that is asked for.
+DEFAULTS = {"num_candidates": 0}
 
 
-def parse_kinds(kinds: str | None) -> dict[str, Any]:
-    """Return the setting that a list of kinds stands for: none, where none is given."""
-    if kinds is None:
-        return {}
-    chosen = tuple(kind.strip() for kind in kinds.split(","))
-    for kind in chosen:
-        require_choice("kinds", kind, KINDS)
-    return {"kinds": chosen}
+def _given_source(path: Path) -> Path:
+    return path if str(path) == "-" else existing_source(path)
 
 
-class MaskingName(StrEnum):
-    """What a question may not see."""
-
-    auto = "auto"
-    fact = "fact"
-    pair = "pair"
-    both = "both"
-
-
+@with_settings(WeightingConfig, defaults={**DEFAULTS, "kinds": "those of RULES"})
 def weigh(
     rules: Annotated[
-        Path, typer.Argument(metavar="RULES", help="A file of rules, a model folder, or - for none.")
+        Path,
+        typer.Argument(
+            metavar="RULES", callback=_given_source, help="A file of rules, a model folder, or - for none."
+        ),
     ],
     data: Data,
     out: Annotated[Path, typer.Option(help="Where the weighted rules go.")] = Path("weighted"),
-    mine: Annotated[
-        int, typer.Option(min=0, help="Also weigh so many rules for each query, found between known pairs.")
-    ] = 0,
-    length: Annotated[int, typer.Option(min=1, help="Longest body to find.")] = 3,
-    or_length: Annotated[
-        list[int] | None,
-        typer.Option(min=1, help="Try this length too; each query keeps what validates best."),
-    ] = None,
-    max_rules: Annotated[
-        int | None, typer.Option(min=1, show_default="all", help="Rules kept for each query.")
-    ] = None,
-    kinds: Kinds = None,
-    masking: Annotated[
-        MaskingName,
-        typer.Option(
-            help="What a question may not see: its own fact, all links of its pair, or both in turn."
-        ),
-    ] = MaskingName.auto,
-    seed: Annotated[int, typer.Option(help="Fixes what is sampled.")] = 0,
+    *,
+    settings: dict[str, Any],
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Learn how much each rule of RULES counts.
+    """Fit a weight to each rule of RULES.
 
-    RULES is a file of rules, or a model folder: its weighted rules are taken, of all kinds that they are of
-    unless --kinds says which; where there are none, the most confident that it learned. - is for none but
-    those that --mine finds.
+    RULES is a file of rules or a model folder: its weighted rules, of all their kinds unless --kinds is
+    given, or else the most confident rules of its neural model. With -, only mined rules are weighted.
     """
-    from ..config import WeightingConfig
-    from ..io.models.neural import require_no_model
-    from ..pipeline.learn import rules_as_candidates
-    from ..pipeline.program import load_program
+    from ..io.models.folders import require_no_model
 
+    settings = DEFAULTS | settings
+    _require_sound(settings)
     require_no_model(out)
-    if or_length and not mine:
-        raise ConfigError("--or-length chooses among rules that are found. Find some with --mine.")
+
+    from ..pipeline.learn import learn
+    from ..pipeline.program import load_program
+    from .callbacks import ShownProgress
+
     program = None if str(rules) == "-" else load_program(rules)
-    config = WeightingConfig(
-        max_length=length,
-        other_lengths=tuple(or_length or ()),
-        num_candidates=mine,
-        max_rules=max_rules,
-        **parse_kinds(kinds) or _kinds_of(program),
-        masking=masking.value,
-        seed=seed,
-    )
-    split = load_split(data, seed)
-    given = rules_as_candidates(_wanted(program, config), split.relations)
-    if "chain" in config.kinds and not (given or mine or config.has_non_chain_kinds):
-        raise ConfigError(f"{rules} has no rule for the relations of {data}. Find some with --mine.")
-    made = weigh_watched(split, config, given, choose_device(device), as_json)
-    metrics = judge_watched(made, split, held_out(split), "auto", as_json)
+    config = WeightingConfig(**_kinds_of(program) | settings)
+    split = load_split(data, config.seed)
+    given = _wanted(program, config)
+    if "chain" in config.kinds and not (config.num_candidates or {*config.kinds} - {"chain", "prior"}):
+        _require_relations(given, list(split.relations), f"{rules} has no rule for the relations of {data}.")
+    with ShownProgress(quiet=as_json) as callbacks:
+        plan = Plan(None, None, config)
+        made = learn(split, plan, given=given, device=choose_device(device), callbacks=callbacks)
+    metrics = evaluate_parts(made, split, held_out(split), "auto", as_json)
     made.save(out, metrics)
-    _report(made.weighted, out, metrics, as_json)
+    assert made.weighted_rules is not None
+    _report(made.weighted_rules, out, metrics, as_json)
+
+
+def _require_sound(settings: dict[str, Any]) -> None:
+    """Raise for settings that make no sense, before anything is read."""
+    config = WeightingConfig(**settings)
+    if config.other_lengths and not config.num_candidates:
+        raise ConfigError("--or-length is for mined rules. Mine some with --candidates.")
+
+
+def _require_relations(rules: "list[Rule]", relations: list[str], message: str) -> None:
+    if not any({name.lstrip("~") for name in (rule.target, *rule.body)} <= {*relations} for rule in rules):
+        raise ConfigError(f"{message} Mine some with --candidates.")
 
 
 def _report(weighted: "WeightedRules", out: Path, metrics: dict[str, Any], as_json: bool) -> None:
@@ -123,14 +89,14 @@ def _report(weighted: "WeightedRules", out: Path, metrics: dict[str, Any], as_js
     if metrics:
         console.print(measures_table(metrics))
     kinds = ", ".join(f"{num:,} {kind}" for kind, num in counts.items())
-    console.print(f"Weighted rules in {escape(str(out))}: {kinds or 'none'}.", soft_wrap=True)
+    print_line(f"Weighted rules in {out}: {kinds or 'none'}.")
 
 
-def _wanted(program: "AnyProgram | None", config: "WeightingConfig") -> "list[Rule]":
-    """Return the rules of a program that are of the kinds to be weighted; raise where none of them is."""
-    from ..pipeline.learn import offered_rules
+def _wanted(program: "Program | None", config: WeightingConfig) -> "list[Rule]":
+    """Return the rules of a program that are of the kinds to weigh; raise where it has only others."""
+    from ..pipeline.learn import rules_to_weigh
 
-    offered = [] if program is None else list(offered_rules(program, config.num_learned))
+    offered = [] if program is None else list(rules_to_weigh(program, config.num_learned))
     wanted = [rule for rule in offered if rule.kind in config.kinds]
     if offered and not wanted:
         there = ", ".join(dict.fromkeys(rule.kind for rule in offered))
@@ -138,27 +104,11 @@ def _wanted(program: "AnyProgram | None", config: "WeightingConfig") -> "list[Ru
     return wanted
 
 
-def _kinds_of(program: "AnyProgram | None") -> dict[str, Any]:
-    """Return the setting that goes with a program: the kinds that its rules are of."""
-    from ..pipeline.program import Program, RuleProgram
+def _kinds_of(program: "Program | None") -> dict[str, Any]:
+    """Return the setting `kinds` for the rules of a program: their kinds, or nothing for the default."""
+    from ..pipeline.program import LearnedProgram, RuleProgram
 
     if isinstance(program, RuleProgram):
-        return {"kinds": tuple(dict.fromkeys(["chain", "prior", *(rule.kind for rule in program.rules)]))}
-    if isinstance(program, Program):
-        return _kinds_of(program.weighted)
-    kinds = () if program is None else tuple(program.weighted.num_of_kinds)
-    return {"kinds": kinds} if kinds else {}
-
-
-def weigh_watched(
-    split: "Split",
-    config: "WeightingConfig",
-    given: "Candidates",
-    device: str,
-    quiet: bool,
-) -> "WeightedProgram":
-    """Weigh under a progress bar, which shows only on a terminal."""
-    from ..pipeline.learn import weigh_rules
-
-    with watched("Weighting", 2 * len(split.known.facts), quiet) as advance:
-        return weigh_rules(split, config, given, advance, device)
+        return {"kinds": tuple(dict.fromkeys(["chain", "prior", *(rule.kind for rule in program.given)]))}
+    weighted = program.weighted_rules if isinstance(program, LearnedProgram) else None
+    return {"kinds": tuple(weighted.num_of_kinds)} if weighted is not None and weighted.num_of_kinds else {}

@@ -77,7 +77,7 @@ def _take_step(
     normalize: bool,
     may_return: bool,
 ) -> None:
-    """Compute u_t and the weights it is read with: the source (eq. 6), or the step from what it reads (eq. 7).
+    """Compute u_t and the weights it is read with: the source (eq. 6), or a step from what it reads (eq. 7).
 
     The sum of u_t is computed by counting edges; without `follow`, only this sum is computed.
     """

@@ -1,15 +1,23 @@
 """Experiments: one module for each section of the paper, with the published numbers beside ours.
 
-A module gives `experiment(quick, device)`: an `Experiment` made of `Cell`s (see cells.py).
+A module gives `experiment(quick, device)`: an `Experiment` made of `TableRow`s (see specification.py).
 """
 
 from importlib import import_module
 
 from ..errors import require_choice
-from .cells import Cell, Experiment, Outcome, Plan, Results
-from .tables import Table
+from .specification import Experiment
 
-__all__ = ["EXPERIMENTS", "Cell", "Experiment", "Outcome", "Plan", "Results", "Table", "find_experiment"]
+__all__ = [
+    "EXPERIMENTS",
+    "Experiment",
+    "Outcome",
+    "Results",
+    "Table",
+    "TableRow",
+    "TableSpec",
+    "find_experiment",
+]
 
 #: Names on the command line, which are those of the modules.
 EXPERIMENTS = ("srl", "grid", "completion", "inductive", "qa")

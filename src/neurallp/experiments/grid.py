@@ -14,8 +14,8 @@ from ..neural.rules import best_rules
 from ..plots import figure_at, styles
 from ..rules.rule import RuleFilter
 from .baselines.isg import fit_isg
-from .cells import Cell, Experiment, Outcome, Plan, Results
-from .paths import Starts, evaluate_queries, learn_paths
+from .grid_training import Starts, evaluate_queries, learn_paths
+from .specification import Experiment, Outcome, Results, TableRow, TableSpec
 from .tables import Figure, Table
 
 #: Path lengths of the paper's figure, on its grid, and longer ones, which need a larger grid.
@@ -25,8 +25,8 @@ QUICK_LENGTHS = {2: 8, 4: 8}
 #: Size of the grid -> queries of each length, and pairs of each query: on the paper's grid all there are.
 #: A walk on the large grid costs ten times as much.
 NUM_QUERIES = {8: 4, 16: 20, 32: 8}
-MOST_PAIRS = {8: 250, 16: 250, 32: 100}
-MOST_STARTS = 10
+MAX_PAIRS = {8: 250, 16: 250, 32: 100}
+MAX_STARTS = 10
 NUM_EXAMPLES = 2  # queries of a length whose rules are shown
 
 NOTES = (
@@ -40,41 +40,41 @@ NOTES = (
 def experiment(quick: bool, device: str) -> Experiment:
     """Return accuracy by path length, the rules of some queries, and the paper's figure."""
     lengths = QUICK_LENGTHS if quick else LENGTHS
-    cells = tuple(cell for length, size in lengths.items() for cell in _cells(length, size))
-    plan = Plan("Grid path finding", ("accuracy", "solved", "starts"), cells, NOTES)
+    rows = tuple(row for length, size in lengths.items() for row in _rows(length, size))
+    table = TableSpec("Grid path finding", ("accuracy", "solved", "starts"), rows, NOTES)
     return Experiment(
-        (plan,),
-        more_tables=lambda results: [_rules(cells, results)],
-        draw=lambda results, out: draw_accuracy(_by_length(cells, results), out / "grid.svg"),
+        (table,),
+        more_tables=lambda results: [_rules(rows, results)],
+        draw=lambda results, out: draw_accuracy(_by_length(rows, results), out / "grid.svg"),
     )
 
 
-def _cells(length: int, size: int) -> Iterator[Cell]:
+def _rows(length: int, size: int) -> Iterator[TableRow]:
     common = {"length": length, "size": size}
     labels = {"path length": str(length)}
-    yield Cell({**labels, "model": "ours"}, {}, measure_paths, common)
-    yield Cell({**labels, "model": "plain"}, {}, measure_paths, {**common, "plain": True})
-    yield Cell({**labels, "model": "ISG"}, {}, measure_isg, common)
+    yield TableRow({**labels, "model": "ours"}, {}, measure_paths, common)
+    yield TableRow({**labels, "model": "plain"}, {}, measure_paths, {**common, "plain": True})
+    yield TableRow({**labels, "model": "ISG"}, {}, measure_isg, common)
 
 
 def measure_paths(*, seed: int, length: int, size: int, plain: bool = False) -> Outcome:
     """Return how a model of paths of one length finds held-out ends, and the rules of some queries."""
     split = _paths(length, size, seed)
-    starts = learn_paths(split, length, seed, 1 if plain else MOST_STARTS, plain=plain)
-    return {**_judge(starts, split), "starts": float(starts.num), "rules": list(_examples(starts))}
+    starts = learn_paths(split, length, seed, 1 if plain else MAX_STARTS, plain=plain)
+    return {**_evaluate(starts, split), "starts": float(starts.num), "rules": list(_examples(starts))}
 
 
 def measure_isg(*, seed: int, length: int, size: int) -> Outcome:
     """Return how rules found by structural gradient find held-out ends."""
     split = _paths(length, size, seed)
-    return _judge(fit_isg(split, seed, num_steps=length), split)
+    return _evaluate(fit_isg(split, seed, num_steps=length), split)
 
 
 def _paths(length: int, size: int, seed: int) -> Split:
-    return grid_split(length, NUM_QUERIES[size], size, seed, MOST_PAIRS[size])
+    return grid_split(length, NUM_QUERIES[size], size, seed, MAX_PAIRS[size])
 
 
-def _judge(scorer: Scorer, split: Split) -> dict[str, Any]:
+def _evaluate(scorer: Scorer, split: Split) -> dict[str, Any]:
     num_relations = len(split.relations)
     known = KnownAnswers(split.true_triples, num_relations)
     found = evaluate(scorer, ask_both_ways(split.test, num_relations), known)
@@ -87,7 +87,7 @@ def _judge(scorer: Scorer, split: Split) -> dict[str, Any]:
 
 
 def _examples(starts: Starts) -> Iterator[dict[str, Any]]:
-    """Yield the best rule of the queries that are surest of theirs, judged on the map and on all pairs."""
+    """Yield the best rule of the queries with the clearest attention, measured on all pairs."""
     split = starts.split
     kb = KnowledgeBase(split.entities, split.relations, split.true_triples)
     queries = sorted(np.unique(split.train[:, 1]).tolist(), key=starts.certainty, reverse=True)
@@ -102,26 +102,26 @@ def _examples(starts: Starts) -> Iterator[dict[str, Any]]:
             }
 
 
-def _rules(cells: tuple[Cell, ...], results: Results) -> Table:
+def _rules(rows: tuple[TableRow, ...], results: Results) -> Table:
     """Return the rules of some queries, as the first seed found them."""
-    rows = [
-        {"path length": cell.labels["path length"], **example}
-        for cell in cells
-        if cell.labels["model"] == "ours"
-        for outcome in results.of(cell)[:1]
+    examples = [
+        {"path length": row.labels["path length"], **example}
+        for row in rows
+        if row.labels["model"] == "ours"
+        for outcome in results.of(row)[:1]
         for example in outcome["rules"]
     ]
     columns = ("path length", "query", "rule", "confidence", "pairs found", "of")
-    return Table("Rules of paths", columns, rows)
+    return Table("Rules of paths", columns, examples)
 
 
-def _by_length(cells: tuple[Cell, ...], results: Results) -> dict[str, dict[int, Figure]]:
+def _by_length(rows: tuple[TableRow, ...], results: Results) -> dict[str, dict[int, Figure]]:
     """Return what was measured of each model, by path length."""
     found: dict[str, dict[int, Figure]] = {}
-    for cell in cells:
-        if outcomes := results.of(cell):
+    for row in rows:
+        if outcomes := results.of(row):
             figure = Figure(tuple(outcome["accuracy"] for outcome in outcomes))
-            found.setdefault(cell.labels["model"], {})[int(cell.labels["path length"])] = figure
+            found.setdefault(row.labels["model"], {})[int(row.labels["path length"])] = figure
     return found
 
 

@@ -17,20 +17,20 @@ from ..graph.arrays import Ids
 from ..graph.knowledge_base import Split
 from ..graph.questions import KnownAnswers, Questions, ask_both_ways
 from ..reasoning.reasoner import Reasoner
-from .cells import Cell, Experiment, Outcome, Plan, Results
-from .completion import LONGER, PATIENT, TITLES, UNLINKED, WEIGHTED, Trial
+from .completion import MORE_EPOCHS, TITLES, UNLIMITED_MINING, WEIGHTED, ModelSpec
 from .measuring import (
     QUICK_EMBEDDING,
     draw_learning,
     figures,
     fit_baseline,
-    history_of,
-    learn_quietly,
+    learn_model,
+    learn_weighted,
     load_set,
-    tested,
+    test_questions,
+    training_history,
     walk,
-    weigh_quietly,
 )
+from .specification import Experiment, Outcome, Results, TableRow, TableSpec
 
 #: The share of the test that is drawn; the paper does not name its own.
 DRAWN = 0.1
@@ -42,20 +42,20 @@ PUBLISHED = {"wn18": (0.9449, 0.0001), "fb15k": (0.7328, 0.0048), "fb15k-237": (
 
 #: Of the validation that is left of FB15K-237 two steps reach .39 of the answers; one rank is as good as
 #: three (validation MRR of seed 0 after five epochs: T = 2 .152, T = 3 .251, with three ranks .248).
-DEEPER = {"num_steps": 3, "num_epochs": 8}
+THREE_STEPS = {"num_steps": 3, "num_epochs": 8}
 
 #: The entities that TransE is asked about are in no fact it is shown, and drawn for wrong ones alone: more
 #: epochs teach nothing of them.
 TRANSE = {"baseline": "transe", "num_epochs": 10}
 
 #: What is learned on the paper's construction, facts set apart as in `completion`.
-TRIALS = (
-    Trial("wn18", "paper", "paper"),
-    Trial("wn18", "ours", "default"),
-    Trial("fb15k", "paper", "paper", {"operators_per_query": 128}),
-    Trial("fb15k-237", "paper", "paper", {**UNLINKED, **LONGER}),
-    Trial("fb15k-237", "paper, T = 3", "paper", {**UNLINKED, **LONGER, **DEEPER}),
-    Trial("fb15k-237", "ours, T = 3", "default", {**UNLINKED, **LONGER, **DEEPER}),
+MODELS = (
+    ModelSpec("wn18", "paper", "paper"),
+    ModelSpec("wn18", "ours", "default"),
+    ModelSpec("fb15k", "paper", "paper", {"operators_per_query": 128}),
+    ModelSpec("fb15k-237", "paper", "paper", MORE_EPOCHS),
+    ModelSpec("fb15k-237", "paper, T = 3", "paper", {**MORE_EPOCHS, **THREE_STEPS}),
+    ModelSpec("fb15k-237", "ours, T = 3", "default", {**MORE_EPOCHS, **THREE_STEPS}),
 )
 
 #: Hits@10 of 50 negatives, v1 to v4: Neural LP as GraIL's authors report it, and NBFNet.
@@ -69,7 +69,7 @@ GRAIL = {
 OURS = {"WN18RR": {"num_steps": 4, "num_controllers": 3}, "fb237": {"num_steps": 3, "num_controllers": 3}}
 
 #: How rules are weighted on GraIL's sets.
-GRAIL_WEIGHTED = {"WN18RR": {**PATIENT, "max_length": 5}, "fb237": PATIENT}
+GRAIL_WEIGHTED = {"WN18RR": {**UNLIMITED_MINING, "max_length": 5}, "fb237": UNLIMITED_MINING}
 
 SAMPLED, ALL = f"Hits@10 of {NUM_NEGATIVES} negatives", "Hits@10 of all entities"
 MRR_SAMPLED, MRR_ALL = f"MRR of {NUM_NEGATIVES} negatives", "MRR of all entities"
@@ -77,16 +77,20 @@ MRR_SAMPLED, MRR_ALL = f"MRR of {NUM_NEGATIVES} negatives", "MRR of all entities
 
 def experiment(quick: bool, device: str) -> Experiment:
     """Return the paper's table of section 4.3, and GraIL's in each regime."""
-    paper = Plan("Inductive completion", ("Hits@10", "MRR"), tuple(_paper_cells(quick, device)), (_BUILT,))
-    grail = tuple(_grail_cells(quick, device))
-    sampled = Plan(f"GraIL, {NUM_NEGATIVES} sampled negatives", (SAMPLED, MRR_SAMPLED), grail, (_SAMPLED,))
-    everywhere = Plan("GraIL, all entities", (ALL, MRR_ALL), tuple(cell for cell in grail if cell.measure))
+    paper = TableSpec(
+        "Inductive completion", ("Hits@10", "MRR"), tuple(_paper_rows(quick, device)), (_BUILT,)
+    )
+    grail = tuple(_grail_rows(quick, device))
+    sampled = TableSpec(
+        f"GraIL, {NUM_NEGATIVES} sampled negatives", (SAMPLED, MRR_SAMPLED), grail, (_SAMPLED,)
+    )
+    everywhere = TableSpec("GraIL, all entities", (ALL, MRR_ALL), tuple(row for row in grail if row.measure))
     return Experiment((paper, sampled, everywhere), draw=partial(_draw, (paper, sampled)))
 
 
-def _draw(plans: tuple[Plan, ...], results: Results, out: Path) -> None:
-    for plan in plans:
-        draw_learning(plan, results, out)
+def _draw(tables: tuple[TableSpec, ...], results: Results, out: Path) -> None:
+    for table in tables:
+        draw_learning(table, results, out)
 
 
 _BUILT = (
@@ -101,31 +105,31 @@ _SAMPLED = (
 )
 
 
-def _paper_cells(quick: bool, device: str) -> Iterator[Cell]:
+def _paper_rows(quick: bool, device: str) -> Iterator[TableRow]:
     for data, (neural_lp, transe) in PUBLISHED.items():
         labels, common = {"data": TITLES[data]}, {"data": data, "quick": quick}
-        for trial in (trial for trial in TRIALS if trial.data == data):
-            learned = {**common, "preset": trial.preset, "settings": trial.settings, "device": device}
-            published = {"Hits@10": neural_lp} if trial.model == "paper" else {}
-            yield Cell({**labels, "model": trial.model}, published, learn_unseen, learned)
+        for spec in (spec for spec in MODELS if spec.data == data):
+            learned = {**common, "preset": spec.preset, "settings": spec.settings, "device": device}
+            published = {"Hits@10": neural_lp} if spec.model == "paper" else {}
+            yield TableRow({**labels, "model": spec.model}, published, learn_unseen, learned)
         weighted = {**common, "settings": {**WEIGHTED[data], "max_questions": 1800}, "device": device}
-        yield Cell({**labels, "model": "weighted"}, {}, weigh_unseen, weighted)
+        yield TableRow({**labels, "model": "weighted"}, {}, weigh_unseen, weighted)
         fitted = {**common, **TRANSE, "device": device, **(QUICK_EMBEDDING if quick else {})}
-        yield Cell({**labels, "model": "TransE"}, {"Hits@10": transe}, fit_unseen, fitted)
+        yield TableRow({**labels, "model": "TransE"}, {"Hits@10": transe}, fit_unseen, fitted)
 
 
-def _grail_cells(quick: bool, device: str) -> Iterator[Cell]:
+def _grail_rows(quick: bool, device: str) -> Iterator[TableRow]:
     for base, (neural_lp, nbfnet) in GRAIL.items():
         for number, (published, best) in enumerate(zip(neural_lp, nbfnet, strict=True), 1):
             labels = {"data": f"{base} v{number}"}
             common = {"data": f"{base}_v{number}", "device": device, "quick": quick}
             paper = {**common, "preset": "paper", "settings": {"num_steps": 3}}
-            yield Cell({**labels, "model": "paper"}, {SAMPLED: published}, learn_grail, paper)
+            yield TableRow({**labels, "model": "paper"}, {SAMPLED: published}, learn_grail, paper)
             ours = {**common, "preset": "default", "settings": OURS[base]}
-            yield Cell({**labels, "model": "ours"}, {}, learn_grail, ours)
+            yield TableRow({**labels, "model": "ours"}, {}, learn_grail, ours)
             weighted = {**common, "settings": GRAIL_WEIGHTED[base]}
-            yield Cell({**labels, "model": "weighted"}, {}, weigh_grail, weighted)
-            yield Cell({**labels, "model": "NBFNet"}, {SAMPLED: best})
+            yield TableRow({**labels, "model": "weighted"}, {}, weigh_grail, weighted)
+            yield TableRow({**labels, "model": "NBFNet"}, {SAMPLED: best})
 
 
 # The paper's construction
@@ -137,16 +141,16 @@ def learn_unseen(
     """Return how rules learned without the test's entities rank the test, walking over all that is known."""
     split = load_set(data, quick)
     seen = hide_entities(split, seed)
-    program = learn_quietly(seen, seed, preset, settings, device, quick)
+    program = learn_model(seen, seed, preset, settings, device, quick)
     found = _rank_drawn(walk(program, split.known, device), split, seen)
-    return {**found, **history_of(program.history)}
+    return {**found, **training_history(program.history)}
 
 
 def weigh_unseen(*, data: str, seed: int, settings: Mapping[str, Any], device: str, quick: bool) -> Outcome:
     """Return how rules weighted without the test's entities rank the test, walking over all that is known."""
     split = load_set(data, quick)
     seen = hide_entities(split, seed)
-    weighted = weigh_quietly(seen, seed, settings, device, quick)
+    weighted = learn_weighted(seen, seed, settings, device, quick)
     return {**_rank_drawn(Reasoner(split.known, weighted), split, seen), "num_rules": len(weighted)}
 
 
@@ -188,15 +192,15 @@ def learn_grail(
 ) -> Outcome:
     """Return how rules learned on one graph rank the test of another, in both regimes."""
     split, new = _load_grail(data, quick)
-    program = learn_quietly(split, seed, preset, settings, device, quick)
+    program = learn_model(split, seed, preset, settings, device, quick)
     found = _rank_grail(walk(program, new.known, device), new, seed, quick)
-    return {**found, **history_of(program.history)}
+    return {**found, **training_history(program.history)}
 
 
 def weigh_grail(*, data: str, seed: int, settings: Mapping[str, Any], device: str, quick: bool) -> Outcome:
     """Return how rules weighted on one graph rank the test of another, in both regimes."""
     split, new = _load_grail(data, quick)
-    weighted = weigh_quietly(split, seed, settings, device, quick)
+    weighted = learn_weighted(split, seed, settings, device, quick)
     return {**_rank_grail(Reasoner(new.known, weighted), new, seed, quick), "num_rules": len(weighted)}
 
 
@@ -207,7 +211,7 @@ def _load_grail(data: str, quick: bool) -> tuple[Split, Split]:
 
 
 def _rank_grail(scorer: Scorer, new: Split, seed: int, quick: bool) -> dict[str, Any]:
-    questions = tested(new, quick)
+    questions = test_questions(new, quick)
     known = KnownAnswers(new.true_triples, len(new.relations))
     sampled = Evaluation.of(rank_among_sampled(scorer, questions, known, len(new.entities), seed))
     return _renamed(sampled, evaluate(scorer, questions, known))

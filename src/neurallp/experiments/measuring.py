@@ -1,4 +1,4 @@
-"""What cells have in common: take a public set, learn or fit, rank its test, and say what was found."""
+"""Functions that measure rows: load a public set, learn or fit, rank its test, and return figures."""
 
 import warnings
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..config import WeightingConfig, configure
 from ..datasets.registry import find_data
 from ..engines import make_engine
 from ..errors import ConfigError, DataError, DataWarning
@@ -21,11 +20,11 @@ from ..graph.questions import KnownAnswers, Questions, ask_both_ways
 from ..io.triples import load
 from ..neural.model import ModelScorer
 from ..neural.training import Epoch
-from ..pipeline.learn import finish, prepare, weigh_rules
-from ..pipeline.program import Program
+from ..pipeline.learn import learn
+from ..pipeline.program import LearnedProgram
 from ..reasoning.reasoner import Reasoner
 from ..weighting.weighted_rules import WeightedRules
-from .cells import Outcome, Plan, Results
+from .specification import Outcome, Results, TableSpec
 
 #: Triples that a quick run learns from at most (of facts and of train), and those that it ranks.
 QUICK_FACTS, QUICK_TRIPLES = 10_000, 300
@@ -35,7 +34,7 @@ QUICK = {"num_epochs": 2}
 QUICK_EMBEDDING = {**QUICK, "dimension": 16}
 QUICK_WEIGHTING = {"max_length": 2, "num_candidates": 50, "num_pairs": 20, "max_questions": 200}
 
-#: Labels that say by themselves what they are.
+#: Labels whose values need no name beside them.
 NAMES = ("data", "model")
 
 
@@ -43,7 +42,7 @@ def load_set(name: str, quick: bool = False) -> Split:
     """Return a public set by name, or a part of it for a quick run."""
     folder = find_data(name)
     with warnings.catch_warnings():
-        # Entities that only the test shows are part of these sets, and count as ranked badly.
+        # Entities that are only in the test are part of these sets; their questions get bad ranks.
         warnings.simplefilter("ignore", DataWarning)
         split = load(folder)
     if not isinstance(split, Split) or not len(split.test):
@@ -52,7 +51,7 @@ def load_set(name: str, quick: bool = False) -> Split:
 
 
 def part_of(split: Split) -> Split:
-    """Return a split with few triples to learn from, the same each time; the test stays, to filter with."""
+    """Return a split with few triples to learn from, the same each time; the test stays, for the filter."""
     return replace(
         split,
         facts=_some(split.facts, QUICK_FACTS),
@@ -61,7 +60,7 @@ def part_of(split: Split) -> Split:
     )
 
 
-def tested(split: Split, quick: bool) -> Questions:
+def test_questions(split: Split, quick: bool) -> Questions:
     """Return the questions of the test, both ways; a quick run asks a few of them."""
     triples = _some(split.test, QUICK_TRIPLES) if quick else split.test
     return ask_both_ways(triples, len(split.relations))
@@ -82,44 +81,43 @@ def learn_and_rank(
     quick: bool = False,
     rules: Iterable[str] = (),
 ) -> Outcome:
-    """Return how a program learned from a set ranks its test; with the best rules of the queries `rules`."""
+    """Return how a neural model learned from a set ranks its test, and its best rules of some queries."""
     split = load_set(data, quick)
-    program = learn_quietly(split, seed, preset, settings, device, quick)
-    learned = {**history_of(program.history), "rules": _examples(program, rules)}
+    program = learn_model(split, seed, preset, settings, device, quick)
+    learned = {**training_history(program.history), "rules": _examples(program, rules)}
     return {**figures(rank_test(walk(program, split.known, device), split, quick)), **learned}
 
 
-def learn_quietly(
+def learn_model(
     split: Split, seed: int, preset: str, settings: Mapping[str, Any], device: str, quick: bool = False
-) -> Program:
-    """Return a program learned from a split, the best epoch on validation."""
+) -> LearnedProgram:
+    """Return a neural model learned from a split: the best epoch on validation, without weighting."""
     chosen = {**settings, **(QUICK if quick else {}), "seed": seed}
-    training = prepare(split, *configure(preset, **chosen), device=device)
-    for _ in training.epochs():
-        pass
-    return finish(training)
+    return learn(split, preset=preset, weigh=False, device=device, **chosen)
 
 
-def walk(program: Program, kb: KnowledgeBase, device: str) -> ModelScorer:
-    """Return what scores by walking on the facts of `kb`."""
+def walk(program: LearnedProgram, kb: KnowledgeBase, device: str) -> ModelScorer:
+    """Return a scorer of the neural model over the facts of `kb`."""
     return ModelScorer(program.model.to(device), make_engine("auto", Operators.of(kb), device))
 
 
 def weigh_and_rank(
     *, data: str, seed: int, settings: Mapping[str, Any], device: str, quick: bool = False
 ) -> Outcome:
-    """Return how weighted rules, all of them found between known pairs, rank the test of a set."""
+    """Return how mined and weighted rules rank the test of a set."""
     split = load_set(data, quick)
-    weighted = weigh_quietly(split, seed, settings, device, quick)
+    weighted = learn_weighted(split, seed, settings, device, quick)
     return {**figures(rank_test(Reasoner(split.known, weighted), split, quick)), "num_rules": len(weighted)}
 
 
-def weigh_quietly(
+def learn_weighted(
     split: Split, seed: int, settings: Mapping[str, Any], device: str, quick: bool
 ) -> WeightedRules:
-    """Return the rules found and weighted on a split."""
+    """Return the rules mined and weighted on a split, without a neural model."""
     chosen = {**settings, **(QUICK_WEIGHTING if quick else {}), "seed": seed}
-    return weigh_rules(split, WeightingConfig(**chosen), device=device).weighted
+    weighted = learn(split, train=False, device=device, **chosen).weighted_rules
+    assert weighted is not None
+    return weighted
 
 
 def fit_and_rank(*, data: str, seed: int, baseline: str, quick: bool = False, **options: Any) -> Outcome:
@@ -140,7 +138,9 @@ def fit_baseline(name: str, split: Split, seed: int, **options: Any) -> Scorer:
 
 def rank_test(scorer: Scorer, split: Split, quick: bool) -> Evaluation:
     """Return the filtered ranks of the test."""
-    return evaluate(scorer, tested(split, quick), KnownAnswers(split.true_triples, len(split.relations)))
+    return evaluate(
+        scorer, test_questions(split, quick), KnownAnswers(split.true_triples, len(split.relations))
+    )
 
 
 def figures(found: Evaluation) -> dict[str, Any]:
@@ -152,23 +152,21 @@ def figures(found: Evaluation) -> dict[str, Any]:
     return {**realistic, "optimistic": optimistic}
 
 
-def history_of(history: Iterable[Epoch]) -> dict[str, Any]:
-    """Return how learning went: its epochs, and the validation MRR of the one that was kept."""
-    epochs = list(history)
-    best = [epoch.valid_mrr for epoch in epochs if epoch.is_best]
-    return {"valid MRR": best[-1] if best else None, "history": [vars(epoch) for epoch in epochs]}
+def training_history(history: Iterable[Epoch]) -> dict[str, Any]:
+    """Return the epochs of training, and the validation MRR of the best one."""
+    epochs = [vars(epoch) for epoch in history]
+    best = [epoch["valid_mrr"] for epoch in epochs if epoch["is_best"]]
+    return {"valid MRR": best[-1] if best else None, "history": epochs}
 
 
-def draw_learning(plan: Plan, results: Results, out: Path) -> None:
-    """Draw how the models of a plan learned, the first seed of each, a picture for each data set."""
+def draw_learning(table: TableSpec, results: Results, out: Path) -> None:
+    """Draw the learning curves of a table's models, the first seed of each, one picture for each data set."""
     from ..plots import draw_curves
 
     histories: dict[str, dict[str, list[Epoch]]] = {}
-    for cell in plan.cells:
-        data, *names = (
-            value if name in NAMES else f"{name} = {value}" for name, value in cell.labels.items()
-        )
-        for outcome in results.of(cell)[:1]:
+    for row in table.rows:
+        data, *names = (value if name in NAMES else f"{name} = {value}" for name, value in row.labels.items())
+        for outcome in results.of(row)[:1]:
             if "history" in outcome:
                 runs = histories.setdefault(data, {})
                 runs[", ".join(names)] = [Epoch(**epoch) for epoch in outcome["history"]]
@@ -176,8 +174,8 @@ def draw_learning(plan: Plan, results: Results, out: Path) -> None:
         draw_curves(runs, out / f"learning-{data.lower().replace(' ', '-')}.png")
 
 
-def _examples(program: Program, queries: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the best rules of the queries that there are."""
+def _examples(program: LearnedProgram, queries: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the best rules of those queries that the model has."""
     known = [query for query in queries if query.removeprefix("~") in program.model.relations]
     rules = [rule for query in known for rule in program.rules(query, limit=3)]
     return [{"rule": str(rule), "confidence": rule.normalized_confidence} for rule in rules]

@@ -21,7 +21,7 @@ from ..io.questions import load_questions
 from ..io.triples import load
 from ..pipeline.questions import QuestionProgram, learn_questions
 from ..qa.examples import WordQuestion
-from .cells import Cell, Experiment, Outcome, Plan, Results
+from .specification import Experiment, Outcome, Results, TableRow, TableSpec
 
 MEASURES = (
     "accuracy",
@@ -110,11 +110,11 @@ TRIALS = (
 def experiment(quick: bool, device: str) -> Experiment:
     """Return the table of section 4.4, and the picture of its questions."""
     cells = tuple(_cell(number, trial, quick) for number, trial in enumerate(TRIALS))
-    plan = Plan("Questions in plain words", MEASURES, cells, NOTES)
+    plan = TableSpec("Questions in plain words", MEASURES, cells, NOTES)
     return Experiment((plan,), draw=partial(_draw, plan))
 
 
-def _cell(number: int, trial: Trial, quick: bool) -> Cell:
+def _cell(number: int, trial: Trial, quick: bool) -> TableRow:
     labels = {
         "set": trial.name + (" (quick)" if quick else ""),
         "fitted on": trial.train.removesuffix(".tsv.gz"),
@@ -122,7 +122,7 @@ def _cell(number: int, trial: Trial, quick: bool) -> Cell:
         "encoder": {"paper": "the paper's", "default": "ours"}[trial.preset],
         "T": str(trial.num_steps),
     }
-    return Cell(labels, trial.published, measure, {"trial": number, "quick": quick})
+    return TableRow(labels, trial.published, measure, {"trial": number, "quick": quick})
 
 
 def measure(*, seed: int, trial: int, quick: bool) -> Outcome:
@@ -232,10 +232,10 @@ def _lay_out(
     return [(float(x), float(y), rule) for (x, y), rule in zip(places, rules, strict=True)]
 
 
-def _draw(plan: Plan, results: Results, out: Path) -> None:
+def _draw(plan: TableSpec, results: Results, out: Path) -> None:
     from .question_picture import draw_questions
 
-    for cell in plan.cells:
+    for cell in plan.rows:
         for outcome in results.of(cell)[:1]:
             if outcome["places"]:
                 name = cell.labels["set"].split(" (")[0].lower().replace(" ", "-")

@@ -1,4 +1,4 @@
-"""Running cells: each outcome a file of its own, so that a run that was stopped goes on where it was."""
+"""Measuring rows: each outcome is a file, so that a run that was stopped continues where it was."""
 
 import json
 import os
@@ -14,33 +14,33 @@ from time import perf_counter
 from ..errors import NeuralLPError
 from ..io.files import atomic_write
 from ..io.models.folders import make_folder
-from .cells import FAILED, Cell, Experiment, Outcome, Results
+from .specification import FAILED, Experiment, Outcome, Results, TableRow
 
 
 @dataclass(frozen=True)
 class Job:
-    """One cell with one seed, and the file its outcome goes to."""
+    """One row with one seed, and the file its outcome goes to."""
 
-    cell: Cell
+    row: TableRow
     seed: int
     path: Path
 
     def __str__(self) -> str:
-        return f"{', '.join(self.cell.labels.values())}, seed {self.seed}"
+        return f"{', '.join(self.row.labels.values())}, seed {self.seed}"
 
     def finished(self) -> Outcome | None:
-        """Return what an earlier run found, or None."""
+        """Return the outcome of an earlier run, or None."""
         if not self.path.exists():
             return None
         outcome: Outcome = json.loads(self.path.read_text(encoding="utf-8"))["outcome"]
         return outcome
 
     def do(self) -> Outcome:
-        """Measure, and keep the outcome; where that is not possible, say why and keep nothing."""
-        assert self.cell.measure is not None
+        """Measure and write the outcome to its file; where that fails, return only the reason."""
+        assert self.row.measure is not None
         started = perf_counter()
         try:
-            outcome = self.cell.measure(seed=self.seed, **self.cell.arguments)
+            outcome = self.row.measure(seed=self.seed, **self.row.arguments)
         except NeuralLPError as error:
             return {FAILED: str(error)}
         outcome = {**outcome, "seconds": round(perf_counter() - started, 1)}
@@ -48,32 +48,32 @@ class Job:
         return outcome
 
     def _keep(self, outcome: Outcome) -> None:
-        what = {"labels": self.cell.labels, "arguments": self.cell.arguments, "seed": self.seed}
+        what = {"labels": self.row.labels, "arguments": self.row.arguments, "seed": self.seed}
         text = json.dumps({**what, "outcome": outcome}, indent=1, ensure_ascii=False)
         atomic_write(self.path, text + "\n")
 
 
 def jobs_of(experiment: Experiment, num_seeds: int, folder: Path) -> list[Job]:
-    """Return all cells with all seeds; outcomes go to `folder`/cells."""
-    make_folder(folder / "cells")
+    """Return all rows with all seeds; outcomes go to `folder`/rows."""
+    make_folder(folder / "rows")
     return [
-        Job(cell, seed, folder / "cells" / f"{cell.name}-seed{seed}.json")
-        for cell in experiment.cells()
+        Job(row, seed, folder / "rows" / f"{row.name}-seed{seed}.json")
+        for row in experiment.rows()
         for seed in range(num_seeds)
     ]
 
 
 def finished(jobs: Sequence[Job]) -> Results:
-    """Return what earlier runs found."""
+    """Return the outcomes of earlier runs."""
     results = Results()
     for job in jobs:
         if (outcome := job.finished()) is not None:
-            results.add(job.cell, job.seed, outcome)
+            results.add(job.row, job.seed, outcome)
     return results
 
 
 def run(jobs: Sequence[Job], num_processes: int = 1) -> Iterator[tuple[Job, Outcome]]:
-    """Yield outcomes as they come: those of earlier runs first, then the rest, in one or more processes."""
+    """Yield outcomes as they finish: those of earlier runs first, then the rest, in one or more processes."""
     waiting = []
     for job in jobs:
         if (outcome := job.finished()) is not None:
@@ -87,7 +87,7 @@ def run(jobs: Sequence[Job], num_processes: int = 1) -> Iterator[tuple[Job, Outc
 
 
 def _run_apart(jobs: Sequence[Job], num_processes: int) -> Iterator[tuple[Job, Outcome]]:
-    """Yield what processes find that keep to one core each; they end when the caller stops."""
+    """Yield the outcomes of processes, each on one core; they end when the caller stops."""
     context = get_context("spawn")  # a fork would inherit torch's threads in any state
     cores = context.SimpleQueue()
     for core in _cores(num_processes):
@@ -111,7 +111,7 @@ def _cores(num: int) -> list[int]:
 
 
 def _keep_to_one_core(cores: "SimpleQueue[int]") -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one sees to it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends the others
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {cores.get()})
     import torch

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from .cells import Cell, Experiment, Plan
 from .measuring import draw_learning, fit_and_rank, learn_and_rank, weigh_and_rank
+from .specification import Experiment, TableRow, TableSpec
 
 #: Hits@10 as published, counted optimistically: (data, T) -> Neural LP, ISG.
 PUBLISHED = {
@@ -26,19 +26,21 @@ NOTES = (
 
 def experiment(quick: bool, device: str) -> Experiment:
     """Return the table of section 4.1."""
-    plan = Plan("Statistical relational learning", ("Hits@10", "MRR"), tuple(_cells(quick, device)), NOTES)
-    return Experiment((plan,), draw=partial(draw_learning, plan))
+    table = TableSpec(
+        "Statistical relational learning", ("Hits@10", "MRR"), tuple(_rows(quick, device)), NOTES
+    )
+    return Experiment((table,), draw=partial(draw_learning, table))
 
 
-def _cells(quick: bool, device: str) -> Iterator[Cell]:
+def _rows(quick: bool, device: str) -> Iterator[TableRow]:
     for (data, steps), (neural_lp, isg) in PUBLISHED.items():
         labels = {"data": TITLES[data], "T": str(steps)}
         common: dict[str, Any] = {"data": data, "quick": quick}
         learned = {**common, "settings": {"num_steps": steps}, "device": device}
         paper = {**learned, "preset": "paper"}
-        yield Cell({**labels, "model": "paper"}, {"Hits@10": neural_lp}, learn_and_rank, paper)
-        yield Cell({**labels, "model": "ours"}, {}, learn_and_rank, {**learned, "preset": "default"})
+        yield TableRow({**labels, "model": "paper"}, {"Hits@10": neural_lp}, learn_and_rank, paper)
+        yield TableRow({**labels, "model": "ours"}, {}, learn_and_rank, {**learned, "preset": "default"})
         weighted = {**common, "settings": {"max_length": steps}, "device": device}
-        yield Cell({**labels, "model": "weighted"}, {}, weigh_and_rank, weighted)
+        yield TableRow({**labels, "model": "weighted"}, {}, weigh_and_rank, weighted)
         fitted = {**common, "baseline": "isg", "num_steps": steps}
-        yield Cell({**labels, "model": "ISG"}, {"Hits@10": isg}, fit_and_rank, fitted)
+        yield TableRow({**labels, "model": "ISG"}, {"Hits@10": isg}, fit_and_rank, fitted)

@@ -14,10 +14,11 @@ import time
 import warnings
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from numba.core import caching
+caching: Any = import_module("numba.core.caching")  # without type hints
 
 #: Folders of other versions are removed when nothing was added to them for this many seconds.
 MAX_AGE = 30 * 24 * 3600

@@ -16,6 +16,25 @@ def inverse_operator(operators: Operator, num_relations: int) -> Operator:
     return (operators + num_relations) % (2 * num_relations)
 
 
+def is_inverse(operator: str) -> bool:
+    """Return whether an operator's name is that of an inverse, `~name`."""
+    return operator.startswith(INVERSE_MARK)
+
+
+def relation_of(operator: str) -> str:
+    """Return the relation of an operator: `name` for both `name` and `~name`."""
+    return operator.removeprefix(INVERSE_MARK)
+
+
+def inverse_name(operator: str) -> str:
+    """Return the name of the inverse operator.
+
+    >>> inverse_name("father"), inverse_name("~father")
+    ('~father', 'father')
+    """
+    return relation_of(operator) if is_inverse(operator) else INVERSE_MARK + operator
+
+
 class Vocabulary(Sequence[str]):
     """Distinct names in order; the position of a name is its id."""
 
@@ -68,7 +87,7 @@ class Relations(Vocabulary):
 
     def __init__(self, names: Iterable[str]) -> None:
         super().__init__(names)
-        marked = [name for name in self.names if name.startswith(INVERSE_MARK)]
+        marked = list(filter(is_inverse, self.names))
         if marked:
             raise DataError(
                 f"Relation {marked[0]!r} starts with {INVERSE_MARK!r}, which marks an inverse. Rename it."
@@ -90,6 +109,5 @@ class Relations(Vocabulary):
 
     def operator_id(self, name: str) -> int:
         """Return the operator called `name` or `~name`."""
-        if name.startswith(INVERSE_MARK):
-            return self.inverse(self.id(name.removeprefix(INVERSE_MARK)))
-        return self.id(name)
+        relation = self.id(relation_of(name))
+        return self.inverse(relation) if is_inverse(name) else relation

@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path, PurePath
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 from uuid import uuid4
 
 from ..errors import DataError, FormatError
-from ..graph.knowledge_base import Triple
+
+if TYPE_CHECKING:
+    from ..graph.knowledge_base import Triple
 
 AnyPath = str | os.PathLike[str]
 
@@ -22,7 +24,7 @@ class TripleFile:
     """The triples of one file, the line of each where it has lines, and what RDF tells besides."""
 
     path: Path
-    triples: list[Triple]
+    triples: "list[Triple]"
     lines: list[int] = field(default_factory=list)
     prefixes: Mapping[str, str] = field(default_factory=dict)
     num_literals: int = 0  # triples left out because they end in one

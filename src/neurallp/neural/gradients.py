@@ -2,7 +2,7 @@
 
 Everything else uses autograd (`NeuralLP.pair_scores`). The numbers are the same, because the bypass calls the
 forward and backward functions that the `torch.autograd.Function`s of controller and engine are made of. With
-autograd a training step takes 11 to 23 % more processor time (`benchmarks/gradients.py` on UMLS, Family, WN18).
+autograd a training step takes 11 to 23 % more processor time (`benchmarks/gradients.py`: UMLS, Family, WN18).
 """
 
 from collections.abc import Callable, Iterable

@@ -1,53 +1,91 @@
-"""A learned program: the one object a user holds. Learn it, read its rules, ask it, judge it, keep it."""
+"""Programs: rules that answer questions, explain their answers, and are evaluated and saved.
+
+Importing this module, and loading weighted or given rules, needs no torch: a neural model is loaded on use.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from ..config import Part, TrainingConfig, WeightingConfig
-from ..engines import make_engine
+from ..config import Part, Plan
 from ..errors import ConfigError, DataError, require_choice, require_positive
 from ..evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
 from ..graph.knowledge_base import KnowledgeBase, Split
 from ..graph.questions import KnownAnswers, Questions, ask_both_ways
-from ..graph.vocabulary import Relations
+from ..graph.vocabulary import INVERSE_MARK, Relations
 from ..io.files import AnyPath
-from ..io.models import neural as models
-from ..io.models import weighted as weighted_rules
+from ..io.models import folders
+from ..io.models import weighted as weighted_folders
 from ..io.models.calibration import read_calibration, recalibrated
 from ..io.rules import guess_format, import_rules
-from ..neural.model import ModelScorer, NeuralLP
-from ..neural.rules import best_rules
-from ..neural.training import Epoch
 from ..reasoning.answers import Answer, Predictions, Proof, WhyNot
 from ..reasoning.calibration import Calibration, Sample, draw_sample, fit_calibration
 from ..reasoning.reasoner import Basis, Reasoner, has_logarithmic_scores, require_relations
 from ..rules.rule import Rule, RuleFilter, RuleSet
 from ..weighting.weighted_rules import WeightedRules, select_rules
 
-#: Rules are shown down to this share of their query's best.
-MIN_SHARE = 0.01
+if TYPE_CHECKING:
+    from ..neural.model import NeuralLP
+    from ..neural.training import Epoch
+
+#: Rules are listed down to this fraction of the confidence of their query's best rule.
+MIN_NORMALIZED_CONFIDENCE = 0.01
 
 
-class Answering:
-    """What every program can do: it answers from some basis, on the knowledge base it has or is given."""
+class Program:
+    """Rules that answer questions on the knowledge base they were learned from, or on one that is given."""
 
     kb: KnowledgeBase | None = None
     calibration: Calibration | None = None
-    seed = 0  # by which a file that is not split was split to learn from
+    seed = 0  # the seed that split the data, where that came in one file
     _last: tuple[KnowledgeBase, Reasoner] | None = None
 
     @property
     def basis(self) -> Basis:
-        """What answers: a model, weighted rules, or rules as they were given."""
+        """The object that answers: a neural model, weighted rules, or given rules."""
         raise NotImplementedError
 
+    @property
+    def relations(self) -> Relations:
+        """The relations of the rules."""
+        raise NotImplementedError
+
+    def _best_rules(
+        self, queries: list[int], wanted: RuleFilter, limit: int, kb: KnowledgeBase | None
+    ) -> RuleSet:
+        """Return the best rules of some queries, with support counted on `kb`."""
+        raise NotImplementedError
+
+    def rules(
+        self,
+        query: str | None = None,
+        *,
+        limit: int = 10,
+        min_confidence: float = MIN_NORMALIZED_CONFIDENCE,
+        max_length: int | None = None,
+        allow: Collection[str] | None = None,
+        deny: Collection[str] = (),
+        kb: KnowledgeBase | None = None,
+    ) -> RuleSet:
+        """Return the best rules of a query (`uncle`, or `~uncle` for its inverse), or of all queries.
+
+        Support is counted on `kb`, or else on the knowledge base learned from; a loaded program without `kb`
+        counts nothing. The rules of a neural model that predict nothing there are left out.
+        """
+        require_positive("limit", limit)
+        for name in (*(allow or ()), *deny):
+            self.relations.id(name)
+        every = range(self.relations.num_operators)
+        queries = [*every] if query is None else [self.relations.operator_id(query)]
+        wanted = RuleFilter(min_confidence, max_length, allow, deny)
+        return self._best_rules(queries, wanted, limit, kb or self.kb)
+
     def reasoner(self, kb: KnowledgeBase | None = None) -> Reasoner:
-        """Return a reasoner over `kb`, or over the knowledge base learned from; the last one is kept."""
+        """Return a reasoner over `kb`, or over the knowledge base learned from; the last one is cached."""
         facts = kb or self.kb
         if facts is None:
-            raise ConfigError("A loaded model brings no facts. Give the knowledge base to ask: kb=….")
-        if self._last is None or self._last[0] is not facts:
+            raise ConfigError("A loaded program has no facts. Give the knowledge base to ask: kb=….")
+        if self._last is None or self._last[0] is not facts or self._last[1].basis is not self.basis:
             self._last = facts, Reasoner(facts, self.basis)
         self._last[1].calibration = self.calibration
         return self._last[1]
@@ -67,7 +105,7 @@ class Answering:
     def explain(
         self, head: str, relation: str, tail: str, k: int = 3, kb: KnowledgeBase | None = None
     ) -> Proof:
-        """Return why (head, relation, tail) scores what it does."""
+        """Return the rules and paths that contribute to the score of (head, relation, tail)."""
         return self.reasoner(kb).explain(head, relation, tail, k)
 
     def why_not(
@@ -90,8 +128,8 @@ class Answering:
         engine: str = "auto",
         on_done: Callable[[int], None] = lambda num: None,
     ) -> Evaluation:
-        """Return filtered realistic ranks of a part of `split`, walking on its facts and train."""
-        scorer, questions, known, _ = self._trial(split, part, engine)
+        """Return the filtered ranks of a part of `split`, scored on its facts and train."""
+        scorer, questions, known, _ = self._examine(split, part, engine)
         return evaluate(scorer, questions, known, on_done)
 
     def evaluate_per_relation(
@@ -102,8 +140,8 @@ class Answering:
         engine: str = "auto",
         on_done: Callable[[int], None] = lambda num: None,
     ) -> tuple[Evaluation, dict[str, Evaluation]]:
-        """Return the same, and besides each relation by itself."""
-        scorer, questions, known, relations = self._trial(split, part, engine)
+        """Return the evaluation of a part of `split`, and one for each relation."""
+        scorer, questions, known, relations = self._examine(split, part, engine)
         ranks = rank_questions(scorer, questions, known, on_done)
         found = per_relation(ranks, questions, len(relations))
         return Evaluation.of(ranks), {relations[r]: evaluation for r, evaluation in found.items()}
@@ -111,186 +149,192 @@ class Answering:
     def sample(
         self, split: Split, part: Part = "valid", on_done: Callable[[int], None] = lambda num: None
     ) -> Sample:
-        """Return the answers shown to the questions of a part of `split`, and which of them are right."""
-        scorer, questions, known, _ = self._trial(split, part, "auto")
+        """Return the best answers to the questions of a part of `split`, and which of them are right."""
+        scorer, questions, known, _ = self._examine(split, part, "auto")
         logarithmic = has_logarithmic_scores(self.basis)
         return draw_sample(scorer, questions, known, logarithmic=logarithmic, on_done=on_done)
 
     def calibrate(self, split: Split, method: str = "isotonic") -> None:
-        """Fit on validation what answers from now on have as their probability."""
+        """Fit the probabilities of answers on the validation part; answers have one from then on."""
         self.calibration = fit_calibration(self.sample(split), method)
 
-    def _trial(
+    def _examine(
         self, split: Split, part: Part, engine: str
     ) -> tuple[Scorer, Questions, KnownAnswers, Relations]:
+        """Return what an evaluation needs: a scorer, the questions of a part, and their known answers."""
         reasoner = Reasoner(split.known, self.basis, engine)
-        split = split.with_relations(reasoner.relations)
-        if not isinstance(self.basis, NeuralLP):
-            return reasoner, *_examine(split, part), reasoner.relations
-        # A reasoner walks in double precision; ranks do well with single.
-        scorer = ModelScorer(self.basis, make_engine(engine, reasoner.operators))
-        return scorer, *_examine(split, part), reasoner.relations
+        return (
+            self._scorer(reasoner, engine),
+            *_ask(split.with_relations(reasoner.relations), part),
+            reasoner.relations,
+        )
+
+    def _scorer(self, reasoner: Reasoner, engine: str) -> Scorer:
+        return reasoner
 
 
-def _select_queries(relations: Relations, query: str | None, limit: int, names: Iterable[str]) -> list[int]:
-    """Return the queries whose rules are wanted; raise for names that are none."""
-    require_positive("limit", limit)
-    for name in names:
-        relations.id(name)
-    return list(range(relations.num_operators)) if query is None else [relations.operator_id(query)]
-
-
-class WeightedProgram(Answering):
-    """Weighted rules, with the knowledge base they were weighted on where that is at hand."""
-
-    def __init__(
-        self, weighted: WeightedRules, config: WeightingConfig, kb: KnowledgeBase | None = None
-    ) -> None:
-        self.weighted, self.weighting_config, self.kb = weighted, config, kb
-        self.seed = config.seed
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.weighted):,} weighted rules)"
-
-    @property
-    def basis(self) -> Basis:
-        """The weighted rules."""
-        return self.weighted
-
-    def rules(
-        self,
-        query: str | None = None,
-        *,
-        limit: int = 10,
-        min_confidence: float = MIN_SHARE,
-        max_length: int | None = None,
-        allow: Collection[str] | None = None,
-        deny: Collection[str] = (),
-        kb: KnowledgeBase | None = None,
-    ) -> RuleSet:
-        """Return the rules of greatest weight of a query, or of all; support is counted on `kb` if given."""
-        queries = _select_queries(self.weighted.relations, query, limit, (*(allow or ()), *deny))
-        wanted = RuleFilter(min_confidence, max_length, allow, deny)
-        facts = kb or self.kb
-        if facts is not None:
-            require_relations(facts, self.weighted)
-        return select_rules(self.weighted, queries, wanted, limit=limit, kb=facts)
-
-    def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
-        """Write the folder: weights, configuration, relations, rules and measures."""
-        models.require_no_model(folder)
-        with recalibrated(folder, self.calibration):
-            weighted_rules.write_weighted(
-                folder, self.weighted, self.weighting_config, self.rules_as_saved, metrics or {}
-            )
-
-    @property
-    def rules_as_saved(self) -> RuleSet:
-        """The best rules, not measured: counting long ones on large sets takes longer than weighting them."""
-        return WeightedProgram(self.weighted, self.weighting_config).rules()
-
-
-class Program(Answering):
-    """A trained model, and where its rules were weighted those, which then answer in its place."""
+class LearnedProgram(Program):
+    """Learned rules: a neural model, weighted rules, or both; weighted rules answer where there are any."""
 
     def __init__(
         self,
-        model: NeuralLP,
-        training_config: TrainingConfig,
+        plan: Plan,
+        *,
+        model: "NeuralLP | None" = None,
+        weighted_rules: WeightedRules | None = None,
         kb: KnowledgeBase | None = None,
-        history: Iterable[Epoch] = (),
-        weighted: WeightedProgram | None = None,
+        history: "Iterable[Epoch]" = (),
     ) -> None:
-        self.model = model.eval()
-        self.training_config = training_config
-        self.seed = training_config.seed
-        self.kb = kb
-        self.history = list(history)
-        self.weighted = weighted
+        self.plan, self.weighted_rules, self.kb, self.seed = plan, weighted_rules, kb, plan.seed
+        self._model = None if model is None else model.eval()
+        self._history = list(history)
+        #: Reads the neural model and its history when they are first used.
+        self._load: Callable[[], tuple[NeuralLP, list[Epoch]]] | None = None
+
+    @classmethod
+    def read(cls, folder: AnyPath) -> "LearnedProgram":
+        """Return the program of a folder; the neural model is read now only where it has to answer."""
+        program = _read_weighted(cls, folder)
+        if program is not None and not folders.has_model(folder):
+            return program
+        folders.require_folder(folder, "neurallp learn DATA")
+        _, model, training, _ = folders.read_config(folder)
+        weighting = None if program is None else program.plan.weighting
+        loaded = cls(Plan(model, training, weighting))
+        loaded._load = lambda: _read_neural(folder)
+        loaded.weighted_rules = None if program is None else program.weighted_rules
+        if program is None:
+            loaded._load_model()
+        else:
+            folders.require_together(Path(folder) / folders.CONFIG)
+        return loaded
 
     def __repr__(self) -> str:
-        config = self.model.config
-        relations = f"{len(self.model.relations):,} relations"
-        if self.weighted is not None:
-            return f"Program({relations}, {len(self.weighted.weighted):,} weighted rules)"
-        return f"Program({relations}, rules up to length {config.num_steps})"
+        found = f"{len(self.relations):,} relations"
+        if self.weighted_rules is not None:
+            return f"LearnedProgram({found}, {len(self.weighted_rules):,} weighted rules)"
+        return f"LearnedProgram({found}, rules up to length {self.model.config.num_steps})"
+
+    def _load_model(self) -> None:
+        if self._load is not None:
+            model, self._history = self._load()
+            self._model, self._load = model.eval(), None
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a neural model."""
+        return self._model is not None or self._load is not None
+
+    @property
+    def model(self) -> "NeuralLP":
+        """The neural model; raises where rules were weighted without one."""
+        self._load_model()
+        if self._model is None:
+            raise ConfigError("This program has no neural model: its rules were weighted without one.")
+        return self._model
+
+    @property
+    def history(self) -> "list[Epoch]":
+        """The epochs of the neural model's training."""
+        self._load_model()
+        return self._history
 
     @property
     def basis(self) -> Basis:
-        """The weighted rules where there are any, else the model."""
-        return self.model if self.weighted is None else self.weighted.weighted
+        """The weighted rules where there are any, else the neural model."""
+        return self.model if self.weighted_rules is None else self.weighted_rules
 
-    def rules(
-        self,
-        query: str | None = None,
-        *,
-        limit: int = 10,
-        min_confidence: float = MIN_SHARE,
-        max_length: int | None = None,
-        allow: Collection[str] | None = None,
-        deny: Collection[str] = (),
-        kb: KnowledgeBase | None = None,
+    @property
+    def relations(self) -> Relations:
+        """The relations that were learned about."""
+        return self.model.relations if self.weighted_rules is None else self.weighted_rules.relations
+
+    def _best_rules(
+        self, queries: list[int], wanted: RuleFilter, limit: int, kb: KnowledgeBase | None
     ) -> RuleSet:
-        """Return the best rules of a query (`uncle`, or `~uncle` asked from the other end), or of all.
+        if kb is not None:
+            require_relations(kb, self.weighted_rules or self.model)
+        if self.weighted_rules is not None:
+            return select_rules(self.weighted_rules, queries, wanted, limit=limit, kb=kb)
+        from ..neural.rules import best_rules
 
-        Support is counted on `kb`, or on the knowledge base learned from, and rules that predict nothing
-        there are left out; a loaded program without `kb` counts nothing.
-        """
-        if self.weighted is not None:
-            return self.weighted.rules(
-                query,
-                limit=limit,
-                min_confidence=min_confidence,
-                max_length=max_length,
-                allow=allow,
-                deny=deny,
-                kb=kb,
-            )
-        queries = _select_queries(self.model.relations, query, limit, (*(allow or ()), *deny))
-        wanted = RuleFilter(min_confidence, max_length, allow, deny)
-        facts = kb or self.kb
-        if facts is not None:
-            require_relations(facts, self.model)
-        return best_rules(self.model, queries, wanted, limit=limit, kb=facts)
+        return best_rules(self.model, queries, wanted, limit=limit, kb=kb)
+
+    def _scorer(self, reasoner: Reasoner, engine: str) -> Scorer:
+        """Return the weighted rules' reasoner, or the neural model in single precision, enough for ranks."""
+        if self.weighted_rules is not None:
+            return reasoner
+        from ..engines import make_engine
+        from ..neural.model import ModelScorer
+
+        return ModelScorer(self.model, make_engine(engine, reasoner.operators))
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
         """Write the model folder: weights, configuration, relations, rules, history and measures."""
+        if not self.has_model:
+            folders.require_no_model(folder)
         with recalibrated(folder, self.calibration):
-            learned = self.model, self.training_config, self.history
-            weighted = (
-                None if self.weighted is None else (self.weighted.weighted, self.weighted.weighting_config)
-            )
-            models.write_model(folder, *learned, self.rules_as_saved, metrics or {}, weighted)
+            self._write(folder, metrics or {})
+
+    def _write(self, folder: AnyPath, metrics: dict[str, Any]) -> None:
+        weighted = None
+        if self.weighted_rules is not None and self.plan.weighting is not None:
+            weighted = self.weighted_rules, self.plan.weighting
+        if self.has_model and self.plan.training is not None:
+            from ..io.models.neural import write_model
+
+            learned = self.model, self.plan.training, self.history
+            write_model(folder, *learned, self.rules_as_saved, metrics, weighted)
+        elif weighted is not None:
+            weighted_folders.write_weighted(folder, *weighted, self.rules_as_saved, metrics)
 
     @property
     def rules_as_saved(self) -> RuleSet:
-        """The best rules, not measured: counting long ones on large sets takes minutes."""
-        if self.weighted is not None:
-            return self.weighted.rules_as_saved
-        queries = range(self.model.relations.num_operators)
-        return best_rules(self.model, queries, RuleFilter(MIN_SHARE), kb=self.kb, measured=False)
+        """The best rules without support: counting that of long rules on large sets takes minutes."""
+        queries, wanted = [*range(self.relations.num_operators)], RuleFilter(MIN_NORMALIZED_CONFIDENCE)
+        if self.weighted_rules is not None:
+            return select_rules(self.weighted_rules, queries, wanted, limit=10, kb=None)
+        from ..neural.rules import best_rules
+
+        return best_rules(self.model, queries, wanted, kb=self.kb, measured=False)
 
 
-class RuleProgram(Answering):
-    """Given rules in the place of a learned program: asked, explained and judged by the same code."""
+class RuleProgram(Program):
+    """Given rules, which answer, explain and are evaluated as learned ones are."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self.rules = RuleSet(rules)
+        self.given = RuleSet(rules)
 
     def __repr__(self) -> str:
-        return f"RuleProgram({len(self.rules):,} rules for {len(self.rules.targets):,} queries)"
+        return f"RuleProgram({len(self.given):,} rules for {len(self.given.targets):,} queries)"
 
     @property
     def basis(self) -> Basis:
         """The rules."""
-        return self.rules
+        return self.given
+
+    @property
+    def relations(self) -> Relations:
+        """The relations that the rules mention, in order of appearance."""
+        names = (name for rule in self.given for name in (rule.target, *rule.body))
+        return Relations(dict.fromkeys(name.removeprefix(INVERSE_MARK) for name in names))
+
+    def _best_rules(
+        self, queries: list[int], wanted: RuleFilter, limit: int, kb: KnowledgeBase | None
+    ) -> RuleSet:
+        from ..rules.support import measure
+
+        names = map(self.relations.operator_name, queries)
+        kept = [rule for name in names for rule in _most_confident(self.given.about(name), wanted, limit)]
+        return RuleSet(kept) if kb is None else measure(kept, kb)
 
 
-AnyProgram = Program | WeightedProgram | RuleProgram
+def _most_confident(rules: Iterable[Rule], wanted: RuleFilter, limit: int) -> list[Rule]:
+    return sorted(filter(wanted.keeps, rules), key=lambda rule: -rule.confidence)[:limit]
 
 
-def _examine(split: Split, part: Part) -> tuple[Questions, KnownAnswers]:
-    """Return the questions of a part, and all that is known to be true."""
+def _ask(split: Split, part: Part) -> tuple[Questions, KnownAnswers]:
+    """Return the questions of a part, and all answers that are known to be true."""
     require_choice("part", part, get_args(Part))
     triples = getattr(split, part)
     if not len(triples):
@@ -299,27 +343,30 @@ def _examine(split: Split, part: Part) -> tuple[Questions, KnownAnswers]:
     return ask_both_ways(triples, num_relations), KnownAnswers(split.true_triples, num_relations)
 
 
-def load_program(path: AnyPath) -> AnyProgram:
+def load_program(path: AnyPath) -> Program:
     """Return the program of a model folder, or of a file of rules in any format that can be imported."""
     if Path(path).is_file():
         return RuleProgram(import_rules(path, guess_format(path)).rules)
     return load_model(path)
 
 
-def load_model(folder: AnyPath) -> Program | WeightedProgram:
+def load_model(folder: AnyPath) -> LearnedProgram:
     """Return the program saved in `folder`."""
-    program = _read_program(folder)
+    program = LearnedProgram.read(folder)
     program.calibration = read_calibration(folder)
     return program
 
 
-def _read_program(folder: AnyPath) -> Program | WeightedProgram:
-    weighted = (
-        WeightedProgram(*weighted_rules.read_weighted(folder))
-        if weighted_rules.has_weighted(folder)
-        else None
-    )
-    if weighted is not None and not models.has_model(folder):
-        return weighted
-    model, training_config, history = models.read_model(folder)
-    return Program(model, training_config, history=history, weighted=weighted)
+def _read_weighted(kind: type[LearnedProgram], folder: AnyPath) -> LearnedProgram | None:
+    """Return the program of a folder's weighted rules, or None where it has none."""
+    if not weighted_folders.has_weighted(folder):
+        return None
+    rules, config = weighted_folders.read_weighted(folder)
+    return kind(Plan(None, None, config), weighted_rules=rules)
+
+
+def _read_neural(folder: AnyPath) -> "tuple[NeuralLP, list[Epoch]]":
+    from ..io.models.neural import read_model
+
+    model, _, history = read_model(folder)
+    return model, history

@@ -1,23 +1,21 @@
-"""What a reasoner gives back: answers, proofs, what is missing for one, and predictions."""
+"""Results of a reasoner: answers, proofs, missing facts and predictions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..graph.arrays import Floats, Ids
+from ..graph.arrays import Flags, Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
-from ..graph.vocabulary import INVERSE_MARK
+from ..graph.vocabulary import is_inverse, relation_of
 from ..rules.rule import Rule, atom
 from .svg import draw_paths
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer to a question; `rank` counts ties as realistic ranks do, known facts included.
+    """One answer to a question.
 
-    There is a `probability` only where a calibration says one: for new answers that score above 0.
+    `rank` is the realistic rank among all candidates, known facts included. `probability` is set where a
+    calibration was fitted, for new answers that score above 0.
     """
 
     source: str
@@ -34,93 +32,95 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Part:
-    """What one rule adds to a score along one path of facts."""
+class Term:
+    """One term of a score: what a rule adds along one path of facts (negative: it lowers the score)."""
 
     rule: Rule
     path: tuple[str, ...]
-    amount: float
+    contribution: float
 
     @property
-    def tone(self) -> str:
-        """How a sentence puts it: evidence may speak against an answer."""
-        return "because" if self.amount >= 0 else "although"
+    def conjunction(self) -> str:
+        """The word that introduces the term in a sentence: `although` where it lowers the score."""
+        return "because" if self.contribution >= 0 else "although"
 
     def __str__(self) -> str:
-        return " and ".join(spell_links(self.rule, self.path)) or f"{self.path[0]} = {self.path[-1]}"
+        return " and ".join(facts_along(self.rule, self.path)) or f"{self.path[0]} = {self.path[-1]}"
 
 
 @dataclass(frozen=True)
 class Proof:
-    """Why an answer has its score: parts, the largest first, and what the parts not shown add up to."""
+    """Why an answer has its score: the terms of the score, largest first, as many as were asked for."""
 
     answer: Answer
-    parts: tuple[Part, ...]
+    terms: tuple[Term, ...]
 
     @property
     def remainder(self) -> float:
-        """The score less the parts shown."""
-        return self.answer.score - sum(part.amount for part in self.parts)
+        """The sum of the terms that are not shown: the score minus the contributions of those that are."""
+        return self.answer.score - sum(term.contribution for term in self.terms)
 
     def __str__(self) -> str:
-        if not self.parts:
+        if not self.terms:
             return f"{self.answer} has no proof."
-        first, *rest = self.parts
-        lines = [f"{self.answer} {first.tone} {first}"]
-        return "\n".join([*lines, *(f"  and {part.tone} {part}" for part in rest)])
+        first, *rest = self.terms
+        lines = [f"{self.answer} {first.conjunction} {first}"]
+        return "\n".join([*lines, *(f"  and {term.conjunction} {term}" for term in rest)])
 
     def svg(self) -> str:
-        """Return a drawing of the paths, the largest part on top."""
-        led = [part for part in self.parts if part.rule.is_path_rule]
-        links = [(part.rule.body, part.path, f"{part.amount:.3g}") for part in led]
+        """Return a drawing of the paths that lead from the source to the answer, largest term on top."""
+        terms = [term for term in self.terms if term.rule.is_path_rule]
+        links = [(term.rule.body, term.path, f"{term.contribution:.3g}") for term in terms]
         return draw_paths(str(self.answer), self.answer.source, self.answer.entity, links)
 
     def as_dict(self) -> dict[str, object]:
         """Return the proof as one JSON object."""
-        return {
-            **vars(self.answer),
-            "parts": [
-                {"rule": str(part.rule), "path": part.path, "amount": part.amount, "because": str(part)}
-                for part in self.parts
-            ],
-            "remainder": self.remainder,
-        }
+        terms = [
+            {
+                "rule": str(term.rule),
+                "path": term.path,
+                "contribution": term.contribution,
+                "because": str(term),
+            }
+            for term in self.terms
+        ]
+        return {**vars(self.answer), "terms": terms, "remainder": self.remainder}
 
 
 @dataclass(frozen=True)
 class MissingFact:
-    """A rule that is one fact short of concluding: the path it would take, and which link of it is missing.
+    """A rule that lacks one fact to reach an answer: the completed path, and which link of it is missing.
 
-    `num_ways` counts the facts, any one of which would close it at this link; no more than that many where
-    the rule wants different entities on its way.
+    `num_ways` counts the facts at this link any one of which completes a path. Where the rule has inequality
+    constraints it is an upper bound.
     """
 
     rule: Rule
     path: tuple[str, ...]
-    place: int
+    position: int
     num_ways: int
 
     @property
     def missing(self) -> str:
-        """The fact that would close the gap."""
-        return spell_links(self.rule, self.path)[self.place]
+        """The fact that completes the path."""
+        return facts_along(self.rule, self.path)[self.position]
 
     @property
     def known(self) -> list[str]:
-        """The facts along the path that are there."""
-        links = spell_links(self.rule, self.path)
-        return links[: self.place] + links[self.place + 1 :]
+        """The other facts along the path, which the knowledge base has."""
+        links = facts_along(self.rule, self.path)
+        return links[: self.position] + links[self.position + 1 :]
 
     def __str__(self) -> str:
-        most = "at most " if self.rule.inequalities else ""
-        others = f" (one of {most}{self.num_ways:,} facts that would do)" if self.num_ways > 1 else ""
+        bound = "at most " if self.rule.inequalities else ""
+        others = f" (one of {bound}{self.num_ways:,} facts that would do)" if self.num_ways > 1 else ""
         given = f"{' and '.join(self.known)}, but " if self.known else ""
         return f"{given}{self.missing} is missing{others}"
 
 
 @dataclass(frozen=True)
 class WhyNot:
-    """Which rules would have concluded an answer but for one fact, the most confident first."""
+    """The rules that lack one fact each to reach an answer, the most confident first."""
 
     answer: Answer
     follows: bool
@@ -131,39 +131,39 @@ class WhyNot:
             return f"{self.answer} follows already; ask why with explain."
         if not self.missing_facts:
             return f"{self.answer} does not follow, and no rule is just one fact short of it."
-        return "\n".join([f"{self.answer} does not follow:", *(f"  {gap}" for gap in self.missing_facts)])
+        return "\n".join([f"{self.answer} does not follow:", *(f"  {fact}" for fact in self.missing_facts)])
 
     def as_dict(self) -> dict[str, object]:
-        """Return the gaps as one JSON object."""
+        """Return the answer and its missing facts as one JSON object."""
         missing_facts = [
             {
-                "rule": str(gap.rule),
-                "confidence": gap.rule.confidence,
-                "path": gap.path,
-                "missing": gap.missing,
-                "known": gap.known,
-                "num_ways": gap.num_ways,
+                "rule": str(fact.rule),
+                "confidence": fact.rule.confidence,
+                "path": fact.path,
+                "missing": fact.missing,
+                "known": fact.known,
+                "num_ways": fact.num_ways,
             }
-            for gap in self.missing_facts
+            for fact in self.missing_facts
         ]
         return {**vars(self.answer), "follows": self.follows, "missing_facts": missing_facts}
 
 
-def spell_links(rule: Rule, path: Sequence[str]) -> list[str]:
-    """Return the facts along a path that follows a rule's body."""
+def facts_along(rule: Rule, path: Sequence[str]) -> list[str]:
+    """Return the facts along a path that follows a rule's body, as text."""
     return [atom(*link) for link in zip(rule.body, path, path[1:], strict=False)]
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """The best answers to many questions of one query, as columns; the best of each source first."""
+    """The best answers to many questions of one query, as columns; sorted by source, then by score."""
 
     kb: KnowledgeBase
     query: str
     sources: Ids
     entities: Ids
     scores: Floats
-    is_known: NDArray[np.bool_]
+    is_known: Flags
     num_questions: int
 
     def __len__(self) -> int:
@@ -171,12 +171,12 @@ class Predictions:
 
     @property
     def ends(self) -> tuple[Ids, Ids]:
-        """Heads and tails: sources and answers, or for an inverse the other way round."""
-        if self.query.startswith(INVERSE_MARK):
+        """The heads and tails of the predicted facts: for an inverse query, answers and sources."""
+        if is_inverse(self.query):
             return self.entities, self.sources
         return self.sources, self.entities
 
     @property
     def relation(self) -> str:
         """The relation of the facts predicted."""
-        return self.query.removeprefix(INVERSE_MARK)
+        return relation_of(self.query)

@@ -1,4 +1,4 @@
-"""Answers and reasons: any model, or any rules, on any knowledge base with their relations."""
+"""The reasoner: answers, proofs, missing facts and predictions of a model or of rules on a knowledge base."""
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,46 +7,40 @@ from itertools import islice, product
 
 import numpy as np
 
-from ..engines import make_engine
-from ..engines.base import Engine
 from ..errors import ConfigError, DataError, DataWarning
-from ..evaluation import best_places
+from ..evaluation import best_places, rank_within
 from ..graph.arrays import Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
 from ..graph.questions import KnownAnswers
 from ..graph.scores import Scores
-from ..graph.vocabulary import INVERSE_MARK, Relations
-from ..neural.model import NeuralLP
+from ..graph.vocabulary import Relations, relation_of
+from ..rules.paths import find_paths, reachable_sets, reachable_sets_to
 from ..rules.rule import Rule
-from ..weighting.weighted_rules import WeightedRules
-from .answers import Answer, MissingFact, Part, Predictions, Proof, WhyNot
-from .calibration import Calibration, shares
-from .paths import find_paths, stages, stages_back
-from .scorers import Evidence, GivenScorer, NeuralScorer, WeightedScorer, body_ids
+from ..rules.support import body_ids
+from .answers import Answer, MissingFact, Predictions, Proof, Term, WhyNot
+from .calibration import Calibration, normalized_scores
+from .scorers import Basis, HasRelations, RuleScorer, choose_scorer
 
-#: What knows its relations by itself, and what is taken from the rules and the facts.
-Learned = NeuralLP | WeightedRules
-Basis = Learned | Iterable[Rule]
+__all__ = ["Basis", "HasRelations", "Reasoner", "has_logarithmic_scores", "require_relations"]
 
-#: Questions that are predicted at a time, which bounds memory.
+#: Questions that `predict` scores at a time, to bound memory.
 QUESTIONS_AT_ONCE = 8192
 
-#: Rules of a query that are looked at for what they lack.
+#: Rules of a query that `why_not` examines.
 RULES_EXAMINED = 200
 
 
 class Reasoner:
-    """Asks a model, or given rules, about a knowledge base; a model need not have learned from it."""
+    """Answers questions about a knowledge base with a model or rules, learned on it or on another."""
 
     calibration: Calibration | None = None
 
     def __init__(self, kb: KnowledgeBase, basis: Basis, engine: str = "auto") -> None:
-        self.basis = basis if isinstance(basis, Learned) else tuple(basis)
-        note_relations(kb, self.basis)
-        self.kb = kb.with_relations(relations_of(kb, self.basis))
+        self.basis = basis if isinstance(basis, HasRelations) else tuple(basis)
+        self.kb = kb.with_relations(_relations_to_ask(kb, self.basis))
         self.operators = Operators.of(self.kb)
-        self._engine_name = engine
+        self._engine = engine
 
     @property
     def relations(self) -> Relations:
@@ -54,18 +48,9 @@ class Reasoner:
         return self.kb.relations
 
     @cached_property
-    def engine(self) -> Engine:
-        """The engine that walks."""
-        return make_engine(self._engine_name, self.operators)
-
-    @cached_property
-    def evidence(self) -> Evidence:
+    def scorer(self) -> RuleScorer:
         """The model or the rules, bound to the facts."""
-        if isinstance(self.basis, NeuralLP):
-            return NeuralScorer(self.basis, self.operators, self.engine)
-        if isinstance(self.basis, WeightedRules):
-            return WeightedScorer(self.basis, self.kb, self.operators)
-        return GivenScorer(self.basis, self.relations, self.operators, self.engine)
+        return choose_scorer(self.basis)(self.basis, self.kb, self.operators, self._engine)
 
     @cached_property
     def _known(self) -> KnownAnswers:
@@ -73,7 +58,7 @@ class Reasoner:
 
     def scores(self, sources: Ids, queries: Ids) -> Scores:
         """Return a row of scores for each question."""
-        return self.evidence.scores(sources, queries)
+        return self.scorer.scores(sources, queries)
 
     def ask(
         self, *, head: str | None = None, tail: str | None = None, relation: str, k: int = 10
@@ -85,18 +70,18 @@ class Reasoner:
         return self._describe(source, query, entities[best], values[best], (entities, values))
 
     def explain(self, head: str, relation: str, tail: str, k: int = 3) -> Proof:
-        """Return why (head, relation, tail) scores what it does, with the `k` largest parts."""
-        source, query, answer, found = self._judge(head, relation, tail)
-        parts = islice(self.evidence.parts(source, query, answer), k) if found.score else ()
-        return Proof(found, tuple(Part(rule, self._names(path), amount) for rule, path, amount in parts))
+        """Return why (head, relation, tail) scores what it does, with its `k` largest terms."""
+        source, query, answer, found = self._answer(head, relation, tail)
+        terms = islice(self.scorer.terms(source, query, answer), k) if found.score else ()
+        return Proof(found, tuple(Term(rule, self._names(path), value) for rule, path, value in terms))
 
     def why_not(self, head: str, relation: str, tail: str, k: int = 3) -> WhyNot:
-        """Return the `k` most confident rules that are one fact short of (head, relation, tail).
+        """Return the `k` most confident rules that lack one fact to reach (head, relation, tail).
 
-        What only a prior speaks for does not follow.
+        An answer follows where a rule reaches it and it scores above 0; a prior alone does not count.
         """
-        source, query, answer, found = self._judge(head, relation, tail)
-        reached = self.evidence.reached(np.array([source]), np.array([query]))
+        source, query, answer, found = self._answer(head, relation, tail)
+        reached = self.scorer.reached(np.array([source]), np.array([query]))
         follows = bool(reached.at(np.array([0]), np.array([answer]))[0] > 0)
         missing_facts = () if follows else islice(self._missing_facts(source, query, answer), k)
         return WhyNot(found, follows, tuple(missing_facts))
@@ -106,8 +91,8 @@ class Reasoner:
     ) -> Iterator[Predictions]:
         """Yield the `k` best answers of every source to every relation (`~name`: its inverse), in batches.
 
-        Answers that are facts already are left out unless `known`, and so are those that only a prior speaks
-        for: it says the same of every source.
+        Facts are left out unless `known`, and so are answers that only a prior supports: it is equal for
+        every source.
         """
         names = self.relations if relations is None else relations
         for query in [self.relations.operator_id(name) for name in names]:
@@ -123,7 +108,8 @@ class Reasoner:
             return self.kb.entities.id(head), query
         return self.kb.entities.id(str(tail)), self.relations.inverse(query)
 
-    def _judge(self, head: str, relation: str, tail: str) -> tuple[int, int, int, Answer]:
+    def _answer(self, head: str, relation: str, tail: str) -> tuple[int, int, int, Answer]:
+        """Return source, query and answer of a fact as ids, and the answer with its score and rank."""
         source, query = self._question(head, relation, None)
         answer = self.kb.entities.id(tail)
         entities, values = self._row(source, query)
@@ -132,97 +118,80 @@ class Reasoner:
         return source, query, answer, described[0]
 
     def _row(self, source: int, query: int) -> tuple[Ids, Floats]:
+        """Return the entities with a score, and their scores."""
         return self.scores(np.array([source]), np.array([query])).row(0)
 
     def _names(self, entities: Iterable[int]) -> tuple[str, ...]:
         return tuple(self.kb.entities[entity] for entity in entities)
 
     def _describe(
-        self,
-        source: int,
-        query: int,
-        entities: Ids,
-        scores: Floats,
-        row: tuple[Ids, Floats],
+        self, source: int, query: int, entities: Ids, scores: Floats, row: tuple[Ids, Floats]
     ) -> list[Answer]:
-        """Return answers with their ranks among the scores listed in `row`, and the entities not listed."""
-        values = row[1]
-        num_candidates = len(self.kb.entities) - int(np.isneginf(values).sum())
+        """Return the given entities as answers, ranked among the scores of `row` (entities, scores)."""
+        num_candidates = len(self.kb.entities) - int(np.isneginf(row[1]).sum())
         facts = self._known.pairs(np.array([source]), np.array([query]))[1]
-        ranks = self._ranks(scores, values)
-        # Compared as the engine gave it, told as 0: an entity that is no candidate has no evidence either.
-        found = zip(
+        columns = zip(
             self._names(entities),
-            np.where(np.isneginf(scores), 0, scores),
-            ranks,
-            np.isin(entities, facts),
+            np.where(np.isneginf(scores), 0, scores).tolist(),  # a source that is no candidate shows 0
+            rank_within(scores, row[1], len(self.kb.entities)).realistic.tolist(),
+            np.isin(entities, facts).tolist(),
             self._probabilities(entities, facts, row),
             strict=True,
         )
         name, operator = self.kb.entities[source], self.relations.operator_name(query)
         return [
-            Answer(
-                name, operator, entity, float(score), float(rank), num_candidates, bool(known), probability
-            )
-            for entity, score, rank, known, probability in found
+            Answer(name, operator, entity, score, rank, num_candidates, known, probability)
+            for entity, score, rank, known, probability in columns
         ]
 
     def _probabilities(self, entities: Ids, facts: Ids, row: tuple[Ids, Floats]) -> list[float | None]:
-        """Return what the calibration says of answers; nothing of what is known, or has no evidence."""
+        """Return the calibrated probabilities of answers; None for facts and for scores not above 0."""
         if self.calibration is None:
             return [None] * len(entities)
         candidates = np.zeros(len(self.kb.entities))
         candidates[row[0]] = row[1]
         candidates[facts] = -np.inf
-        said = self.calibration.probabilities(shares(candidates, has_logarithmic_scores(self.basis)))
-        return [float(said[entity]) if candidates[entity] > 0 else None for entity in entities]
-
-    def _ranks(self, scores: Floats, values: Floats) -> Floats:
-        ascending = np.sort(values)
-        num_unlisted = len(self.kb.entities) - len(values)
-        below, to_here = (np.searchsorted(ascending, scores, side) for side in ("left", "right"))
-        better = len(values) - to_here + num_unlisted * (scores < 0)
-        ties = to_here - below + num_unlisted * (scores == 0)
-        return np.asarray(better + (ties + 1) / 2)
+        normalized = normalized_scores(candidates, self.scorer.has_logarithmic_scores)
+        found = self.calibration.probabilities(normalized)
+        return [float(found[entity]) if candidates[entity] > 0 else None for entity in entities]
 
     def _missing_facts(self, source: int, query: int, answer: int) -> Iterator[MissingFact]:
-        for rule in islice(self.evidence.rules(query), RULES_EXAMINED):
-            if (
-                rule.is_deductive
-                and rule.body
-                and not rule.is_vacuous
-                and not (rule.distinct_ends and source == answer)
-            ):
+        for rule in islice(self.scorer.rules(query), RULES_EXAMINED):
+            is_usable = rule.is_deductive and rule.body and not rule.is_vacuous
+            if is_usable and not (rule.distinct_ends and source == answer):
                 yield from self._missing_fact(rule, source, query, answer)
 
     def _missing_fact(self, rule: Rule, source: int, query: int, answer: int) -> Iterator[MissingFact]:
-        """Yield the link that a rule is short of, the one that fewest facts would make; or nothing."""
+        """Yield the missing link of a rule that the fewest facts could fill, or nothing."""
         body = body_ids(rule, self.relations)
-        there, back = stages(self.operators, body, source), stages_back(self.operators, body, answer)
-        ways = [len(here) * len(onward) for here, onward in zip(there, back[1:], strict=False)]
-        for place in sorted(np.flatnonzero(ways), key=lambda place: (ways[place], -place)):
-            for ends in product(there[place][:2].tolist(), back[place + 1][:2].tolist()):
-                if not self._is_asked(body[place], ends, (source, query, answer)):
-                    before = next(find_paths(self.operators, body[:place], source, ends[0]))
-                    after = next(find_paths(self.operators, body[place + 1 :], ends[1], answer))
-                    if rule.admits((*before, *after)):
-                        yield MissingFact(rule, self._names((*before, *after)), int(place), ways[place])
-                        return
+        starts = reachable_sets(self.operators, body, source)
+        stops = reachable_sets_to(self.operators, body, answer)[1:]
+        num_ways = [len(here) * len(there) for here, there in zip(starts, stops, strict=False)]
+        for position in sorted(np.flatnonzero(num_ways).tolist(), key=lambda i: (num_ways[i], -i)):
+            # Two entities on each side are enough to avoid the fact in question itself.
+            for ends in product(starts[position][:2].tolist(), stops[position][:2].tolist()):
+                if self._is_asked(body[position], ends, (source, query, answer)):
+                    continue
+                before = next(find_paths(self.operators, body[:position], source, ends[0]))
+                after = next(find_paths(self.operators, body[position + 1 :], ends[1], answer))
+                if rule.satisfies_inequalities((*before, *after)):
+                    yield MissingFact(rule, self._names((*before, *after)), position, num_ways[position])
+                    return
 
     def _is_asked(self, k: int, ends: tuple[int, int], asked: tuple[int, int, int]) -> bool:
-        """Return whether a link says what is asked, from either end: that is no reason for itself."""
+        """Return whether a link is the fact in question, in either direction: no reason for itself."""
         source, query, answer = asked
         return (ends[0], k, ends[1]) in {asked, (answer, self.relations.inverse(query), source)}
 
     def _predict(self, sources: Ids, query: int, k: int, known: bool) -> Predictions:
         queries = np.full(len(sources), query)
-        scores = self.evidence.reached(sources, queries)
+        scores = self.scorer.reached(sources, queries)
         facts = np.zeros(len(scores.values), dtype=bool)
         facts[scores.places(*self._known.pairs(sources, queries))] = True
         wanted = np.flatnonzero((scores.values > 0) & (known | ~facts))
         rows, values = scores.rows[wanted], scores.values[wanted]
         order = np.lexsort((-values, rows))
-        # Rows are sorted, so a place less the place where its row begins is its place in the row.
+        # Rows ascend, so an index minus that of its row's first entry is the position within the row.
         within = np.arange(len(rows)) - np.searchsorted(rows, rows)
         best = order[within < k]
         chosen = wanted[best]
@@ -238,44 +207,41 @@ class Reasoner:
 
 
 def has_logarithmic_scores(basis: Basis) -> bool:
-    """Return whether scores are logarithms of what adds up: weights are learned by softmax."""
-    return isinstance(basis, WeightedRules)
+    """Return whether the scores of a model or of rules are logarithms (those of weighted rules are)."""
+    return choose_scorer(basis).has_logarithmic_scores
 
 
-def relations_of(kb: KnowledgeBase, basis: Basis) -> Relations:
-    """Return the relations that can be asked: a model's own, or those of the facts and of the rules."""
-    if isinstance(basis, Learned):
+# Relations
+
+
+def _relations_to_ask(kb: KnowledgeBase, basis: HasRelations | Sequence[Rule]) -> Relations:
+    """Return the relations that can be asked: a model's own, or those of the facts and of the rules.
+
+    Warns of relations of the facts that a model does not know, and of relations in bodies without facts.
+    """
+    if isinstance(basis, HasRelations):
+        if unknown := require_relations(kb, basis):
+            _warn(unknown, "the model does not know", "Left out")
+        _warn_of_missing(kb, basis.relations)
         return basis.relations
-    return Relations(dict.fromkeys([*kb.relations, *_named(basis)]))
+    _warn_of_missing(kb, dict.fromkeys(relation_of(name) for rule in basis for name in rule.body))
+    named = (relation_of(name) for rule in basis for name in (*rule.body, rule.target))
+    return Relations(dict.fromkeys([*kb.relations, *named]))
 
 
-def _named(rules: Iterable[Rule]) -> list[str]:
-    """Return the relations that rules speak of."""
-    names = (name.removeprefix(INVERSE_MARK) for rule in rules for name in (*rule.body, rule.target))
-    return list(dict.fromkeys(names))
-
-
-def note_relations(kb: KnowledgeBase, basis: Learned | Sequence[Rule]) -> None:
-    """Warn of relations that a model does not know, and of relations to walk along that have no facts."""
-    if isinstance(basis, Learned):
-        if surplus := require_relations(kb, basis):
-            _warn(surplus, "the model does not know", "Left out")
-        wanted: Iterable[str] = basis.relations
-    else:
-        wanted = dict.fromkeys(name.removeprefix(INVERSE_MARK) for rule in basis for name in rule.body)
-    if missing := [name for name in wanted if name not in kb.relations]:
+def _warn_of_missing(kb: KnowledgeBase, relations: Iterable[str]) -> None:
+    if missing := [name for name in relations if name not in kb.relations]:
         _warn(missing, "the knowledge base has no facts of", "Nothing follows from them")
 
 
-def _warn(names: Sequence[str], what: str, so: str) -> None:
+def _warn(names: Sequence[str], what: str, effect: str) -> None:
     more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    warnings.warn(f"{so}: {what} {', '.join(map(repr, names[:5]))}{more}.", DataWarning, stacklevel=4)
+    warnings.warn(f"{effect}: {what} {', '.join(map(repr, names[:5]))}{more}.", DataWarning, stacklevel=5)
 
 
-def require_relations(kb: KnowledgeBase, model: Learned) -> list[str]:
+def require_relations(kb: KnowledgeBase, model: HasRelations) -> list[str]:
     """Return the relations of `kb` that `model` does not know; raise when they share none."""
-    shared = [name for name in kb.relations if name in model.relations]
-    if not shared:
-        wanted = ", ".join(map(repr, model.relations[:5]))
-        raise DataError(f"The knowledge base and the model share no relation. The model knows {wanted} ….")
+    if not any(name in model.relations for name in kb.relations):
+        known = ", ".join(map(repr, model.relations[:5]))
+        raise DataError(f"The knowledge base and the model share no relation. The model knows {known} ….")
     return [name for name in kb.relations if name not in model.relations]

@@ -41,12 +41,12 @@ def _read(partial: list[dict[Body, float]], weights: Floats) -> dict[Body, float
 def extract_best(
     operator: Floats, memory: Floats, successors: Flags | None = None
 ) -> Iterator[tuple[Body, float]]:
-    """Yield the rules of one query, most confident first, without enumerating the rest.
+    """Yield the rules of one query with their confidences, highest first, without enumerating the rest.
 
-    A best-first search over bodies. `reach[rank, slot]` is the confidence with which a body so far ends
-    in a slot; what any one completion can still be worth is bounded slot by slot, so the first finished
-    rule on the heap is the best of all that are left. Equals algorithm 1, sorted, less what it gives 0.
-    Where `successors` says which operators can follow which, bodies of others are not looked at.
+    A best-first search over bodies. `reach` (controller, slot) is the confidence of a partial body in each
+    memory slot. The confidence of its best completion is bounded from above, slot by slot, so a complete
+    rule that leaves the heap is the best of those left. Yields what algorithm 1 returns, sorted, without
+    rules of confidence 0. `successors` (operator, operator) restricts which operator may follow which.
     """
     finish, bound = memory[:, -1], completion_bounds(operator, memory)
     order = count()  # breaks ties without comparing arrays
@@ -68,14 +68,14 @@ def extract_best(
 
 
 def start(memory: Floats) -> Floats:
-    """Return where the empty body ends: in slot 0 of every rank, (rank, slot)."""
+    """Return the reach of the empty body, (controller, slot): all in slot 0."""
     reach = np.zeros_like(memory[:, -1])
     reach[:, 0] = 1.0
     return reach
 
 
 def body_confidence(body: Body, operator: Floats, memory: Floats) -> float:
-    """Return the confidence of one body, summed over ranks and over the steps it can be taken in."""
+    """Return the confidence of one body, summed over controllers and over the steps that can apply it."""
     reach = start(memory)
     for k in body:
         reach = extend(reach, operator, memory)[k]
@@ -83,7 +83,7 @@ def body_confidence(body: Body, operator: Floats, memory: Floats) -> float:
 
 
 def extend(reach: Floats, operator: Floats, memory: Floats) -> Floats:
-    """Return where a body ends after one more operator: (operator, rank, slot) from (rank, slot)."""
+    """Return the reach after each possible next operator: (operator, controller, slot)."""
     arriving = np.einsum("rs,rts->rt", reach, memory[:, :-1])
     children = np.zeros((operator.shape[2], *reach.shape))
     children[:, :, 1:] = np.einsum("rt,rtk->krt", arriving, operator)
@@ -91,7 +91,7 @@ def extend(reach: Floats, operator: Floats, memory: Floats) -> Floats:
 
 
 def completion_bounds(operator: Floats, memory: Floats) -> Floats:
-    """Return for each (rank, slot) no less than what the best single completion from there is worth."""
+    """Return for each (controller, slot) an upper bound of the confidence of any one completion."""
     bound = memory[:, -1].copy()
     best_operator = operator.max(axis=2)
     for slot in reversed(range(bound.shape[1] - 1)):

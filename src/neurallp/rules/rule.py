@@ -1,79 +1,87 @@
-"""Rules: what they are, how they print, and how they are recovered from attention (algorithm 1)."""
+"""Rules (eq. 1): what they hold, how they read as text, sets of them, and filters."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..graph.vocabulary import INVERSE_MARK
+from ..graph.vocabulary import is_inverse, relation_of
 
 
 @dataclass(frozen=True)
 class Rule:
-    """`target <= body`: following `body` from a source leads to an answer of `target`.
+    """A rule `target(X, Y) <= body`: a path along `body` from a source X leads to an answer Y of `target`.
 
-    Names of operators, `~name` for an inverse, in order of application from the source (eq. 1).
-    `confidence` is the model's alpha; `support` and `num_predictions` are counted on facts.
+    `target` and `body` are names of operators: a relation, or `~name` for its inverse. The body is listed in
+    the order of a walk from the source. Positions along a path count from 0, the source, to the length of
+    the body, the answer.
     """
 
     target: str
     body: tuple[str, ...]
+    #: How much the rule is trusted: a neural model's alpha, or the number given or measured by its origin.
     confidence: float
+    #: The confidence (of weighted rules: the absolute weight) divided by the largest of the same target.
     normalized_confidence: float = 1.0
-    distinct_ends: bool = False  # the source itself is no answer: X != Y
+    #: Whether the source itself is no answer: X != Y.
+    distinct_ends: bool = False
+    #: The number of predicted pairs that are facts of the target; None if not counted.
     support: int | None = None
+    #: The number of distinct (source, answer) pairs that the body predicts; None if not counted.
     num_predictions: int | None = None
-    inequalities: tuple[
-        tuple[int, int], ...
-    ] = ()  # further places along the path that differ; (0, 1): X != A
-    weight: float | None = None  # what it adds to a score at most, where rules are weighted
+    #: Further inequality constraints, as pairs (i, j) of positions i < j; (0, 1) is X != A.
+    inequalities: tuple[tuple[int, int], ...] = ()
+    #: Weighted rules only: the most that the rule adds to a score; negative where it lowers scores.
+    weight: float | None = None
+    #: `chain` for a path rule; weighting has further kinds.
     kind: str = "chain"
-    answer: str | None = None  # the only one that a unary rule gives
+    #: The only answer of a rule of the kind `unary`.
+    answer: str | None = None
 
     @property
     def measured_confidence(self) -> float | None:
-        """The share of the pairs predicted by the body that are facts of the target."""
+        """The fraction of the predicted pairs that are facts of the target; None if not counted."""
         if self.support is None or self.num_predictions is None:
             return None
         return self.support / self.num_predictions if self.num_predictions else 0.0
 
     @property
     def is_vacuous(self) -> bool:
-        """Whether the rule only says that a fact implies itself."""
+        """Whether the rule states only that a fact implies itself."""
         return self.kind == "chain" and self.body == (self.target,)
 
     @property
     def is_deductive(self) -> bool:
-        """Whether its answers follow from it: a chain, and not evidence against them."""
+        """Whether its answers follow from it: a chain that does not lower their scores."""
         return self.kind == "chain" and (self.weight is None or self.weight > 0)
 
     @property
     def is_path_rule(self) -> bool:
-        """Whether its path leads from the source to the answer; the others begin or end elsewhere."""
+        """Whether its body is a path from the source to the answer."""
         return self.kind not in ("prior", "unary")
 
     @property
     def variables(self) -> list[str]:
-        """The variables along the body: X, those between, Y."""
+        """The variables along the body: X, A, B, …, Y."""
         return ["X", *_variable_names(len(self.body) - 1), "Y"]
 
     @property
     def all_inequalities(self) -> list[tuple[int, int]]:
-        """The places along the path at which different entities must stand, 0 being the source's."""
+        """All pairs of positions at which a path must have different entities, X != Y included."""
         return sorted({*self.inequalities, *([(0, len(self.body))] if self.distinct_ends else [])})
 
     @property
     def unequal_variables(self) -> list[tuple[str, str]]:
-        """The same, told by their variables."""
+        """All inequality constraints as pairs of variables."""
         names = [*self.variables[: len(self.body)], "Y"]
         return [(self.variables[i], names[j]) for i, j in self.all_inequalities]
 
     @property
     def never_returns(self) -> bool:
-        """Whether no step may come back to the source."""
-        return all((0, place) in self.all_inequalities for place in range(1, len(self.body) + 1))
+        """Whether the inequality constraints exclude every path that comes back to the source."""
+        return all((0, position) in self.all_inequalities for position in range(1, len(self.body) + 1))
 
-    def admits(self, path: Sequence[object]) -> bool:
-        """Return whether a path has different entities wherever the rule wants them."""
+    def satisfies_inequalities(self, path: Sequence[object]) -> bool:
+        """Return whether the entities along `path` differ at every pair of positions that must differ."""
         return all(path[i] != path[j] for i, j in self.all_inequalities)
 
     def as_dict(self) -> dict[str, object]:
@@ -93,9 +101,8 @@ class Rule:
 
 def atom(operator: str, source: str, answer: str) -> str:
     """Return `name(source, answer)`, or for an inverse `name(answer, source)`."""
-    if operator.startswith(INVERSE_MARK):
-        return f"{operator.removeprefix(INVERSE_MARK)}({answer}, {source})"
-    return f"{operator}({source}, {answer})"
+    head, tail = (answer, source) if is_inverse(operator) else (source, answer)
+    return f"{relation_of(operator)}({head}, {tail})"
 
 
 def _variable_names(num: int) -> list[str]:
@@ -103,7 +110,7 @@ def _variable_names(num: int) -> list[str]:
 
 
 class RuleSet(Sequence[Rule]):
-    """Rules, the most confident of each target first."""
+    """Rules in order: those of each target together, the most confident first."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = tuple(rules)
@@ -139,16 +146,16 @@ class RuleSet(Sequence[Rule]):
 
 @dataclass(frozen=True)
 class RuleFilter:
-    """Which rules to keep; `allow` and `deny` name relations of the body, whichever way they are walked."""
+    """Which rules to keep. `allow` and `deny` are relations of the body, in either direction."""
 
-    min_confidence: float = 0.0  # normalised: as a share of the query's best
+    min_confidence: float = 0.0  # normalised: as a fraction of the query's best
     max_length: int | None = None
     allow: Collection[str] | None = None
     deny: Collection[str] = ()
 
     def keeps(self, rule: Rule) -> bool:
-        """Return whether a rule passes."""
-        names = {name.removeprefix(INVERSE_MARK) for name in rule.body}
+        """Return whether a rule passes all conditions."""
+        names = set(map(relation_of, rule.body))
         return (
             rule.normalized_confidence >= self.min_confidence
             and (self.max_length is None or len(rule.body) <= self.max_length)

@@ -1,4 +1,4 @@
-"""Rule hygiene: rules said twice, rules that say nothing, and rules that another says better."""
+"""Simplification of rule sets: duplicates, vacuous rules, subsumed rules, inverted rules, constraints."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -10,14 +10,14 @@ import numpy as np
 from ..graph.arrays import Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
-from ..graph.vocabulary import INVERSE_MARK
+from ..graph.vocabulary import inverse_name, is_inverse
 from .rule import Rule, RuleSet
 from .support import derive
 
 
 @dataclass(frozen=True)
 class Simplified:
-    """Rules after cleaning, and what went: repetitions merged into others, vacuous rules dropped."""
+    """Simplified rules, with the numbers of duplicates merged into others and of vacuous rules dropped."""
 
     rules: RuleSet
     num_merged: int
@@ -33,9 +33,10 @@ def simplify(rules: Iterable[Rule], combine: Callable[[list[float]], float] = su
 
 
 def merge_duplicates(rules: Iterable[Rule], combine: Callable[[list[float]], float] = sum) -> RuleSet:
-    """Return each rule once, where it first stood.
+    """Return each rule once, at the position of its first occurrence.
 
-    Confidences of a model add, as in algorithm 1. Measured ones do not: combine them with `max`.
+    The confidences of duplicates are combined by `combine`: added for those of a neural model, as in
+    algorithm 1; for measured ones use `max`.
     """
     groups: defaultdict[object, list[Rule]] = defaultdict(list)
     for rule in rules:
@@ -54,12 +55,12 @@ def _merge(group: list[Rule], combine: Callable[[list[float]], float]) -> Rule:
 
 
 def drop_vacuous(rules: Iterable[Rule]) -> RuleSet:
-    """Return the rules but those that a fact implies itself, or that can conclude nothing (X = Y, X != Y)."""
+    """Return the rules without those whose body is their target, or whose body is X = Y with X != Y."""
     return RuleSet(rule for rule in rules if not (rule.is_vacuous or (rule.distinct_ends and not rule.body)))
 
 
 def require_distinct_ends(rules: Iterable[Rule]) -> RuleSet:
-    """Return the rules with X != Y; what was counted without it no longer holds and goes."""
+    """Return the rules with X != Y; counts made without the constraint are removed."""
     return RuleSet(
         rule if rule.distinct_ends else replace(rule, distinct_ends=True, support=None, num_predictions=None)
         for rule in rules
@@ -67,7 +68,7 @@ def require_distinct_ends(rules: Iterable[Rule]) -> RuleSet:
 
 
 def require_distinct_variables(rules: Iterable[Rule]) -> RuleSet:
-    """Return the rules with different entities for all their variables; counts made without that go."""
+    """Return the rules with inequality constraints between all variables; counts made without are removed."""
     return RuleSet(map(_with_distinct_variables, rules))
 
 
@@ -91,14 +92,15 @@ def normalize(rules: Iterable[Rule]) -> RuleSet:
 
 
 def find_subsumed(rules: Iterable[Rule], kb: KnowledgeBase) -> dict[Rule, Rule]:
-    """Return the rules whose every prediction another of their target makes with more confidence, and which.
+    """Return each subsumed rule with the rule that subsumes it.
 
-    Judged on the facts of `kb`. A rule that predicts nothing there is not called subsumed.
+    A rule is subsumed on the facts of `kb` if a more confident rule of the same target makes all of its
+    predictions. A rule without predictions there is not subsumed.
     """
     operators = Operators.of(kb)
     groups: defaultdict[str, list[tuple[Rule, Ids]]] = defaultdict(list)
-    concluding = (rule for rule in rules if rule.is_deductive)
-    for rule in sorted(concluding, key=lambda rule: -rule.confidence):
+    deductive = (rule for rule in rules if rule.is_deductive)
+    for rule in sorted(deductive, key=lambda rule: -rule.confidence):
         pairs = derive(rule, kb, operators)
         if len(pairs):
             groups[rule.target].append((rule, pairs[:, 0] * len(kb.entities) + pairs[:, 1]))
@@ -106,29 +108,23 @@ def find_subsumed(rules: Iterable[Rule], kb: KnowledgeBase) -> dict[Rule, Rule]:
 
 
 def _subsumed(group: list[tuple[Rule, Ids]]) -> Iterable[tuple[Rule, Rule]]:
-    for place, (rule, keys) in enumerate(group):
-        for better, wider in group[:place]:
+    for position, (rule, keys) in enumerate(group):
+        for better, wider in group[:position]:
             if better.confidence > rule.confidence and np.isin(keys, wider, assume_unique=True).all():
                 yield rule, better
                 break
 
 
 def invert_rule(rule: Rule) -> Rule:
-    """Return the same rule from its other end: `~uncle <= ~brother, ~father` for `uncle <= father, brother`.
+    """Return the rule for the inverse query: `~uncle <= ~brother, ~father` for `uncle <= father, brother`.
 
-    Both conclude the same facts, but one is asked from the head and the other from the tail.
+    Both predict the same facts: one answers questions about the tail, the other about the head.
     """
-    body = tuple(_inverse(name) for name in reversed(rule.body))
+    body = tuple(map(inverse_name, reversed(rule.body)))
     inequalities = tuple(sorted((len(body) - j, len(body) - i) for i, j in rule.inequalities))
-    return replace(rule, target=_inverse(rule.target), body=body, inequalities=inequalities)
+    return replace(rule, target=inverse_name(rule.target), body=body, inequalities=inequalities)
 
 
 def face_forward(rule: Rule) -> Rule:
-    """Return the rule, or its mirror image where its target is an inverse."""
-    return invert_rule(rule) if rule.target.startswith(INVERSE_MARK) else rule
-
-
-def _inverse(operator: str) -> str:
-    if operator.startswith(INVERSE_MARK):
-        return operator.removeprefix(INVERSE_MARK)
-    return INVERSE_MARK + operator
+    """Return the rule, inverted if its target is an inverse, so that its target is a relation."""
+    return invert_rule(rule) if is_inverse(rule.target) else rule

@@ -1,8 +1,8 @@
-"""What a rule body predicts: its distinct (source, answer) pairs, counted or listed.
+"""What a rule predicts on facts: its distinct (source, answer) pairs, its support, and its number of paths.
 
-A rule may want different entities at some places of its path. Pairs of places are enough to say so: (0, 2)
-keeps the second step from coming back to the source. Where only the ends must differ, pairs are followed step
-by step; anything more takes the paths themselves.
+Inequality constraints are pairs of positions along a path: (0, 2) requires that the entity after the second
+step is not the source. Where only the ends must differ, the reachable sets decide; other constraints require
+an enumeration of paths.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -10,108 +10,28 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..graph.arrays import Flags, Ids
+from ..graph.arrays import Body, Flags, Floats, Ids, concatenate_ranges
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
 from ..graph.scores import Scores
-from ..graph.vocabulary import INVERSE_MARK, Relations
+from ..graph.vocabulary import Relations, is_inverse
 from .rule import Rule, RuleSet
 
-Places = Collection[tuple[int, int]]
+Inequalities = Collection[tuple[int, int]]
 
-#: Entities looked at together, which bounds memory.
+#: Entities whose edges `find_successors` handles at a time, to bound memory.
 ENTITIES_AT_ONCE = 4096
 
-
-def count_predictions(
-    operators: Operators, body: Ids, target: int, all_inequalities: Places
-) -> tuple[int, int]:
-    """Return how many distinct pairs `body` leads to, and how many of them `target` links too."""
-    if _concerns_more_than_ends(all_inequalities, len(body)):
-        predicted = _keys(list_pairs(operators, body.tolist(), all_inequalities), operators)
-        linked = _keys(list_pairs(operators, [target], ()), operators)
-        return len(predicted), int(np.isin(predicted, linked, assume_unique=True).sum())
-    return _count(operators, body, target, bool(all_inequalities))
+#: Sums are taken in a dense array up to this many cells for each number that is added.
+DENSE_CELLS = 4
 
 
-def predicts_anything(operators: Operators, body: Ids, *, distinct_ends: bool) -> bool:
-    """Return whether `body` leads to any pair; the first to be found will do."""
-    return _count(operators, body, 0, distinct_ends, most=1)[0] > 0
+def body_ids(rule: Rule, relations: Relations) -> Body:
+    """Return the ids of the operators in a rule's body."""
+    return tuple(map(relations.operator_id, rule.body))
 
 
-def find_successors(operators: Operators) -> Flags:
-    """Return which operators can be followed by which: [k, l] where k leads to an entity that l leaves."""
-    num = operators.num_operators
-    found = np.zeros((num, num), dtype=np.bool_)
-    for first in range(0, operators.num_entities, ENTITIES_AT_ONCE):
-        offsets = operators.offsets[first : first + ENTITIES_AT_ONCE + 1]
-        edges = slice(offsets[0], offsets[-1])
-        leaving = np.zeros((len(offsets) - 1, num), dtype=np.float32)
-        leaving[operators.sources[edges] - first, operators.operators[edges]] = 1
-        arriving = np.roll(leaving, operators.num_relations, axis=1)  # by the inverse of what leaves
-        found |= arriving.T @ leaving > 0
-    return found
-
-
-def _count(
-    operators: Operators, body: Ids, target: int, distinct_ends: bool, most: int = np.iinfo(np.int64).max
-) -> tuple[int, int]:
-    from .support_kernels import count_pairs
-
-    graph = operators.offsets, operators.operators, operators.targets
-    seen = np.full((2, operators.num_entities), -1, dtype=np.int64)
-    predictions, support = count_pairs(*graph, body, target, distinct_ends, seen, np.empty_like(seen), most)
-    return int(predictions), int(support)
-
-
-def _concerns_more_than_ends(all_inequalities: Places, length: int) -> bool:
-    return not set(all_inequalities) <= {(0, length)}
-
-
-def _keys(pairs: Ids, operators: Operators) -> Ids:
-    keys: Ids = pairs[:, 0] * operators.num_entities + pairs[:, 1]
-    return keys
-
-
-def count_paths(operators: Operators, body: Sequence[int], all_inequalities: Places, sources: Ids) -> Scores:
-    """Return how many paths along `body` lead from each source to each entity, entity by entity."""
-    from .support_kernels import list_counts
-
-    differ = np.zeros((len(body) + 1, len(body) + 1), dtype=np.bool_)
-    for one, other in all_inequalities:
-        differ[one, other] = True
-    graph = operators.offsets, operators.operators, operators.targets
-    rows, entities, counts = list_counts(*graph, np.array(body, dtype=np.int64), differ, sources)
-    offsets = np.searchsorted(rows, np.arange(len(sources) + 1))
-    return Scores(operators.num_entities, offsets, entities, counts.astype(np.float64))
-
-
-def list_pairs(operators: Operators, body: Sequence[int], all_inequalities: Places) -> Ids:
-    """Return the distinct (source, answer) pairs that `body` leads to; (pair, 2), sorted."""
-    if _concerns_more_than_ends(all_inequalities, len(body)):
-        paths = count_paths(operators, body, all_inequalities, np.arange(operators.num_entities))
-        return np.stack([paths.rows, paths.entities], axis=1)
-    pairs = _follow_all(operators, body)
-    return pairs[pairs[:, 0] != pairs[:, 1]] if all_inequalities else pairs
-
-
-def _follow_all(operators: Operators, body: Iterable[int]) -> Ids:
-    num_entities = operators.num_entities
-    keys = np.arange(num_entities) * (num_entities + 1)  # source * num_entities + where it leads so far
-    for operator in body:
-        edges = operators.operators == operator
-        keys = _follow(keys, operators.sources[edges], operators.targets[edges], num_entities)
-    return np.stack(np.divmod(keys, num_entities), axis=1)
-
-
-def _follow(keys: Ids, sources: Ids, targets: Ids, num_entities: int) -> Ids:
-    """Return where pairs lead by edges that are sorted by source: a join, then distinct."""
-    starts, ends = np.divmod(keys, num_entities)
-    first = np.searchsorted(sources, ends, side="left")
-    count = np.searchsorted(sources, ends, side="right") - first
-    within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    reached = targets[np.repeat(first, count) + within]
-    return np.unique(np.repeat(starts, count) * num_entities + reached)
+# Support
 
 
 def measure(rules: Iterable[Rule], kb: KnowledgeBase) -> RuleSet:
@@ -122,47 +42,179 @@ def measure(rules: Iterable[Rule], kb: KnowledgeBase) -> RuleSet:
         if rule.kind == "prior":
             return rule
         if rule.kind == "unary":
-            return _measured_unary(rule, operators, kb)
+            return _measure_unary(rule, operators, kb)
         return measure_on(rule, operators, kb.relations)
 
     return RuleSet(map(measured, rules))
 
 
-def _measured_unary(rule: Rule, operators: Operators, kb: KnowledgeBase) -> Rule:
+def measure_on(rule: Rule, operators: Operators, relations: Relations) -> Rule:
+    """Return a path rule with its predictions and support counted on the edges of `operators`."""
+    body, target = body_ids(rule, relations), relations.operator_id(rule.target)
+    predictions, support = count_predictions(operators, body, target, rule.all_inequalities)
+    return replace(rule, support=support, num_predictions=predictions)
+
+
+def _measure_unary(rule: Rule, operators: Operators, kb: KnowledgeBase) -> Rule:
     """Return a unary rule with how many sources have its operator, and how many of them its answer."""
-    name = kb.relations.operator_id
+    operator_id = kb.relations.operator_id
     answer = kb.entities.find(str(rule.answer))
-    predicted = np.unique(operators.sources[operators.operators == name(rule.body[0])])
+    predicted = np.unique(operators.sources[operators.operators == operator_id(rule.body[0])])
     if answer < 0 or rule.distinct_ends:
         predicted = predicted[(predicted != answer) & (answer >= 0)]
-    right = (operators.operators == name(rule.target)) & (operators.targets == answer)
+    right = (operators.operators == operator_id(rule.target)) & (operators.targets == answer)
     support = int(np.isin(predicted, operators.sources[right]).sum())
     return replace(rule, support=support, num_predictions=len(predicted))
 
 
 def predicts_on(rule: Rule, operators: Operators, relations: Relations) -> bool:
-    """Return whether a rule that a model learned predicts anything."""
-    return predicts_anything(operators, _body(rule, relations), distinct_ends=rule.distinct_ends)
+    """Return whether a rule without constraints but X != Y predicts any pair; stops at the first."""
+    return _count_pairs(operators, body_ids(rule, relations), 0, rule.distinct_ends, max_pairs=1)[0] > 0
 
 
-def measure_on(rule: Rule, operators: Operators, relations: Relations) -> Rule:
-    """Return the rule with its predictions and support counted on the edges of `operators`."""
-    target = relations.operator_id(rule.target)
-    predictions, support = count_predictions(operators, _body(rule, relations), target, rule.all_inequalities)
-    return replace(rule, support=support, num_predictions=predictions)
+def count_predictions(
+    operators: Operators, body: Body, target: int, inequalities: Inequalities
+) -> tuple[int, int]:
+    """Return the number of distinct pairs that `body` predicts, and of those that are facts of `target`."""
+    if _constrains_only_ends(inequalities, len(body)):
+        return _count_pairs(operators, body, target, bool(inequalities))
+    predicted = _keys(list_pairs(operators, body, inequalities), operators)
+    facts = _keys(list_pairs(operators, [target], ()), operators)
+    return len(predicted), int(np.isin(predicted, facts, assume_unique=True).sum())
 
 
-def _body(rule: Rule, relations: Relations) -> Ids:
-    return np.array([relations.operator_id(name) for name in rule.body], dtype=np.int64)
+def _count_pairs(
+    operators: Operators,
+    body: Body,
+    target: int,
+    distinct_ends: bool,
+    max_pairs: int = np.iinfo(np.int64).max,
+) -> tuple[int, int]:
+    from .support_kernels import count_pairs
+
+    graph = operators.offsets, operators.operators, operators.targets
+    seen = np.full((2, operators.num_entities), -1, dtype=np.int64)
+    asked = np.array(body, dtype=np.int64), target, distinct_ends
+    predictions, support = count_pairs(*graph, *asked, seen, np.empty_like(seen), max_pairs)
+    return int(predictions), int(support)
+
+
+def _constrains_only_ends(inequalities: Inequalities, length: int) -> bool:
+    return set(inequalities) <= {(0, length)}
+
+
+def _keys(pairs: Ids, operators: Operators) -> Ids:
+    keys: Ids = pairs[:, 0] * operators.num_entities + pairs[:, 1]
+    return keys
+
+
+def find_successors(operators: Operators) -> Flags:
+    """Return (operator, operator) flags: whether some entity that k leads to has an edge of l."""
+    num = operators.num_operators
+    found = np.zeros((num, num), dtype=np.bool_)
+    for first in range(0, operators.num_entities, ENTITIES_AT_ONCE):
+        offsets = operators.offsets[first : first + ENTITIES_AT_ONCE + 1]
+        edges = slice(offsets[0], offsets[-1])
+        leaving = np.zeros((len(offsets) - 1, num), dtype=np.float32)
+        leaving[operators.sources[edges] - first, operators.operators[edges]] = 1
+        # k leads to an entity exactly where the inverse of k leaves it.
+        arriving = np.roll(leaving, operators.num_relations, axis=1)
+        found |= arriving.T @ leaving > 0
+    return found
+
+
+# Pairs
 
 
 def derive(rule: Rule, kb: KnowledgeBase, operators: Operators | None = None) -> Ids:
-    """Return the distinct (head, tail) of the target's relation that a rule concludes; (pair, 2), sorted.
+    """Return the distinct (head, tail) of the target's relation that a rule predicts; (pair, 2), sorted.
 
-    Give the operators of `kb` to derive many rules without making them anew.
+    Pass the operators of `kb` to derive many rules without building them each time.
     """
-    body = [kb.relations.operator_id(name) for name in rule.body]
-    pairs = list_pairs(operators or Operators.of(kb), body, rule.all_inequalities)
-    if rule.target.startswith(INVERSE_MARK):
+    pairs = list_pairs(operators or Operators.of(kb), body_ids(rule, kb.relations), rule.all_inequalities)
+    if is_inverse(rule.target):
         pairs = pairs[np.lexsort(pairs.T)][:, ::-1]
     return pairs
+
+
+def list_pairs(operators: Operators, body: Sequence[int], inequalities: Inequalities) -> Ids:
+    """Return the distinct (source, answer) pairs that `body` predicts; (pair, 2), sorted."""
+    if not _constrains_only_ends(inequalities, len(body)):
+        paths = count_paths(operators, body, inequalities, np.arange(operators.num_entities))
+        return np.stack([paths.rows, paths.entities], axis=1)
+    pairs = _follow_all(operators, body)
+    return pairs[pairs[:, 0] != pairs[:, 1]] if inequalities else pairs
+
+
+def _follow_all(operators: Operators, body: Iterable[int]) -> Ids:
+    num_entities = operators.num_entities
+    keys = np.arange(num_entities) * (num_entities + 1)  # source * num_entities + entity reached so far
+    for k in body:
+        sources, entities = np.divmod(keys, num_entities)
+        starts, stops = operators.spans(entities, k)
+        reached = operators.targets[concatenate_ranges(starts, stops)]
+        keys = np.unique(np.repeat(sources, stops - starts) * num_entities + reached)
+    return np.stack(np.divmod(keys, num_entities), axis=1)
+
+
+# Paths
+
+
+def count_paths(
+    operators: Operators, body: Sequence[int], inequalities: Inequalities, sources: Ids
+) -> Scores:
+    """Return the number of paths along `body` from each source to each entity, by enumeration."""
+    from .support_kernels import list_counts
+
+    must_differ = np.zeros((len(body) + 1, len(body) + 1), dtype=np.bool_)
+    for i, j in inequalities:
+        must_differ[i, j] = True
+    graph = operators.offsets, operators.operators, operators.targets
+    rows, entities, counts = list_counts(*graph, np.array(body, dtype=np.int64), must_differ, sources)
+    offsets = np.searchsorted(rows, np.arange(len(sources) + 1))
+    return Scores(operators.num_entities, offsets, entities, counts.astype(np.float64))
+
+
+class PathCounter:
+    """Counts the paths along bodies from several sources, without inequality constraints.
+
+    Counts are propagated operator by operator, so they cost no more where there are many paths. Those of the
+    last body's prefixes are kept: count bodies in ascending order to reuse them.
+    """
+
+    def __init__(self, operators: Operators, sources: Ids) -> None:
+        self.operators, self.num_rows = operators, len(sources)
+        start = Scores(operators.num_entities, np.arange(len(sources) + 1), sources, np.ones(len(sources)))
+        self._prefixes: list[tuple[Body, Scores]] = [((), start)]
+
+    def count(self, body: Body) -> Scores:
+        """Return the number of paths along `body` from each source to each entity."""
+        while self._prefixes[-1][0] != body[: len(self._prefixes) - 1]:
+            self._prefixes.pop()
+        for k in body[len(self._prefixes) - 1 :]:
+            prefix, counts = self._prefixes[-1]
+            self._prefixes.append(((*prefix, k), self._extend(counts, k)))
+        return self._prefixes[len(body)][1]
+
+    def _extend(self, counts: Scores, k: int) -> Scores:
+        """Return the counts after one more operator."""
+        starts, stops = self.operators.spans(counts.entities, k)
+        lengths = stops - starts
+        reached = self.operators.targets[concatenate_ranges(starts, stops)]
+        keys = np.repeat(counts.rows, lengths) * counts.num_entities + reached
+        cells, values = _sum_by_key(
+            keys, np.repeat(counts.values, lengths), self.num_rows * counts.num_entities
+        )
+        rows, entities = np.divmod(cells, counts.num_entities)
+        offsets = np.searchsorted(rows, np.arange(self.num_rows + 1))
+        return Scores(counts.num_entities, offsets, entities, values)
+
+
+def _sum_by_key(keys: Ids, values: Floats, num_keys: int) -> tuple[Ids, Floats]:
+    """Return the distinct keys, ascending, and the sum of the positive values of each."""
+    if num_keys <= DENSE_CELLS * len(keys):
+        sums = np.bincount(keys, values, num_keys).astype(np.float64, copy=False)
+        distinct = np.flatnonzero(sums)
+        return distinct, sums[distinct]
+    distinct, place = np.unique(keys, return_inverse=True)
+    return distinct, np.bincount(place, values, len(distinct)).astype(np.float64, copy=False)

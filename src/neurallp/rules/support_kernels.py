@@ -1,15 +1,14 @@
-"""The compiled loop behind counting.py."""
+"""Compiled loops of support.py: counting pairs and paths."""
 
 import numpy as np
-from numba import njit
 
 from ..graph.arrays import Flags, Ids
-from ..graph.compilation import kernel, kernel_function
+from ..graph.compilation import compiled, kernel, kernel_function
 
 
 @kernel_function()
 def _first_edge(offsets: Ids, operators: Ids, entity: int, operator: int) -> int:
-    """Return where an entity's edges of one operator begin, or would."""
+    """Return the first edge of an entity whose operator is not below `operator`."""
     low: int = offsets[entity]
     high: int = offsets[entity + 1]
     while low < high:
@@ -21,7 +20,7 @@ def _first_edge(offsets: Ids, operators: Ids, entity: int, operator: int) -> int
     return low
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True, cache=True)
 def find_operator(offsets: Ids, operators: Ids, entity: int, operator: int) -> tuple[int, int]:
     """Return the range of an entity's edges that belong to one operator."""
     start = stop = _first_edge(offsets, operators, entity, operator)
@@ -40,12 +39,13 @@ def count_pairs(
     distinct_ends: bool,
     seen: Ids,
     ends: Ids,
-    most: int,
+    max_pairs: int,
 ) -> tuple[int, int]:
-    """Return (pairs the body predicts, those among them that `goal` links); stop once there are `most`.
+    """Return the number of pairs that the body predicts and of those that are edges of `goal`.
 
-    `seen` (2, entity) is stamped to tell distinct ends and links apart; `ends` (2, entity) is room for the
-    ends of a step and of the next. Lists would be shorter, but numba takes three times as long for them.
+    Stops after the source at which there are `max_pairs`. `seen` (2, entity) marks the entities reached and
+    the goal's targets; `ends` (2, entity) holds the entities of this step and of the next. Both are given,
+    because numba takes three times as long to compile lists.
     """
     predictions = support = 0
     for source in range(len(offsets) - 1):
@@ -72,35 +72,35 @@ def count_pairs(
             if not (distinct_ends and answer == source):
                 predictions += 1
                 support += seen[1, answer] == source
-        if predictions >= most:
+        if predictions >= max_pairs:
             break
     return predictions, support
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True, cache=True)
 def add_paths(
     offsets: Ids, operators: Ids, targets: Ids, body: Ids, differ: Flags, source: int, counts: Ids
 ) -> list[int]:
-    """Count every path along `body` from `source` at its end, and return the distinct ends.
+    """Add to `counts` (entity) the paths along `body` from `source`, and return the distinct ends.
 
-    `differ[i, j]` says that the entities at places i < j of a path must not be the same. Depth first:
-    `path[depth]` is where a path stands, `place[depth]` the next edge to try from there.
+    `differ[i, j]` requires different entities at positions i < j of a path. Depth first: `path[depth]` is
+    the entity at a depth, `edge[depth]` the next edge to try from there.
     """
     ends = [0 for _ in range(0)]
     size = len(body) + 1
-    path, place, stop = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
+    path, edge, stop = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
     path[0], depth = source, 0
     if len(body):
-        place[0], stop[0] = find_operator(offsets, operators, source, body[0])
+        edge[0], stop[0] = find_operator(offsets, operators, source, body[0])
     elif not differ[0, 0]:
         counts[source] = 1
         ends.append(source)
     while depth >= 0:
-        if place[depth] == stop[depth]:
+        if edge[depth] == stop[depth]:
             depth -= 1
             continue
-        target = targets[place[depth]]
-        place[depth] += 1
+        target = targets[edge[depth]]
+        edge[depth] += 1
         if np.any(differ[: depth + 1, depth + 1] & (path[: depth + 1] == target)):
             continue
         if depth + 1 == len(body):
@@ -110,13 +110,13 @@ def add_paths(
         else:
             depth += 1
             path[depth] = target
-            place[depth], stop[depth] = find_operator(offsets, operators, target, body[depth])
+            edge[depth], stop[depth] = find_operator(offsets, operators, target, body[depth])
     return ends
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True, cache=True)
 def list_counts(offsets: Ids, operators: Ids, targets: Ids, body: Ids, differ: Flags, sources: Ids) -> Ids:
-    """Return (row of the source, entity, paths to it) for all that `body` leads to, sorted; (3, found)."""
+    """Return (row of the source, entity, number of paths) for all entities reached, sorted; (3, found)."""
     counts = np.zeros(len(offsets) - 1, dtype=np.int64)
     found, size = np.empty((3, 1024), dtype=np.int64), 0
     for row in range(len(sources)):

@@ -1,266 +1,290 @@
-"""The compiled loops behind weighting: losses, ranks and scores from what rules say."""
+"""The compiled loops of rule weighting: losses, gradients, ranks and scores from features."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..evaluation import realistic_rank
 from ..graph.arrays import Floats, Ids
 from ..graph.compilation import kernel, kernel_function
 from .features_kernels import Entries, Small
 
+#: Marks of entities in a buffer: listed with a score of its own, or no candidate answer.
+LISTED, EXCLUDED = 1, 2
 
-class Lessons(NamedTuple):
-    """Questions with what rules say of their candidates, and with who is no candidate."""
+_realistic_rank = kernel_function()(realistic_rank)
+
+
+class Examples(NamedTuple):
+    """Questions with the features of their candidates, and the entities that are no candidates."""
 
     entries: Entries
-    starts: Ids  # (question,) where each question's stretches of entries begin
+    starts: Ids  # (question,) where each question's segments of entries begin
     ends: Ids  # (question,)
     sources: Ids
     answers: Ids
     other_offsets: Ids  # (question + 1,)
-    others: Ids
-    known_ends: Ids  # (question,) where the known among them end
-    excluded: bool  # whether sources are no answers
+    others: Ids  # entities that are filtered out
+    known_ends: Ids  # (question,) where the known answers among them end
+    exclude_source: bool
+
+
+class DenseValues(NamedTuple):
+    """The dense feature of each entity, and of each as an answer whose own fact is masked."""
+
+    values: Floats  # (entity,)
+    masked: Floats  # (entity,)
 
 
 class Parameters(NamedTuple):
-    """Weights, or their slopes, under every setting."""
+    """Weights, or their gradients, under every setting."""
 
-    rules: Floats  # (rule, 3, setting)
-    prior: Floats  # (setting,)
+    rules: Floats  # (rule, 3, setting) for indicator, forward and backward
+    dense: Floats  # (setting,)
 
 
 class Buffer(NamedTuple):
-    """Space to score one question under several settings at once; marks are 0 between questions."""
+    """Working memory to score one question under several settings; marks are 0 between questions."""
 
     scores: Floats  # (setting, entity)
-    odds: Floats  # (setting, entity) exp of what the prior says
-    sums: Floats  # (setting, 2) those of odds, and of prior x odds, over all entities
-    touched: Small  # (entity,)
-    marks: NDArray[np.int8]  # (entity,) 1: has a score of its own, 2: no candidate
+    odds: Floats  # (setting, entity) exp of the dense term
+    sums: Floats  # (setting, 2) over all entities: of the odds, and of dense feature x odds
+    listed: Small  # (entity,)
+    marks: NDArray[np.int8]  # (entity,)
 
     @classmethod
     def of(cls, num_settings: int, num_entities: int) -> "Buffer":
-        """Return an empty sheet."""
+        """Return an empty buffer."""
         size = num_settings, num_entities
-        touched, marks = np.zeros(num_entities, np.int32), np.zeros(num_entities, np.int8)
-        return cls(np.zeros(size), np.zeros(size), np.zeros((num_settings, 2)), touched, marks)
+        listed, marks = np.zeros(num_entities, np.int32), np.zeros(num_entities, np.int8)
+        return cls(np.zeros(size), np.zeros(size), np.zeros((num_settings, 2)), listed, marks)
 
 
 @kernel_function()
-def _mark(sheet: Buffer, entity: int, num: int, mark: int) -> int:
-    """List an entity among those touched; return how many are."""
-    if sheet.marks[entity] == 0:
-        sheet.touched[num] = entity
-        for s in range(len(sheet.scores)):
-            sheet.scores[s, entity] = 0.0
+def _mark(buffer: Buffer, entity: int, num: int, mark: int) -> int:
+    """Mark an entity, listing it with score 0 if it is new; return how many are listed."""
+    if buffer.marks[entity] == 0:
+        buffer.listed[num] = entity
+        for s in range(len(buffer.scores)):
+            buffer.scores[s, entity] = 0.0
         num += 1
-    sheet.marks[entity] = max(sheet.marks[entity], mark)
+    buffer.marks[entity] = max(buffer.marks[entity], mark)
     return num
 
 
 @kernel_function()
-def _mark_all(lessons: Lessons, question: int, sheet: Buffer) -> int:
-    """Mark all entities that a question's rules tell of, and those that are no candidates.
+def _mark_all(examples: Examples, question: int, buffer: Buffer) -> int:
+    """Mark all entities with features, the answer, and all that are no candidates; return their number.
 
-    These are other known answers, and a source that is barred. Returns how many entities are touched.
+    No candidates are the entities filtered out, and the source where it is excluded.
     """
-    num, entries = 0, lessons.entries
-    for i in range(entries.bounds[lessons.starts[question]], entries.bounds[lessons.ends[question]]):
+    num, entries = 0, examples.entries
+    for i in range(entries.bounds[examples.starts[question]], entries.bounds[examples.ends[question]]):
         entity = entries.entities[i]
-        if sheet.marks[entity] == 0:
-            num = _mark(sheet, entity, num, 1)
-    num = _mark(sheet, lessons.answers[question], num, 1)
-    for i in range(lessons.other_offsets[question], lessons.other_offsets[question + 1]):
-        num = _mark(sheet, lessons.others[i], num, 2)
-    if lessons.excluded:
-        num = _mark(sheet, lessons.sources[question], num, 2)
+        if buffer.marks[entity] == 0:
+            num = _mark(buffer, entity, num, LISTED)
+    num = _mark(buffer, examples.answers[question], num, LISTED)
+    for i in range(examples.other_offsets[question], examples.other_offsets[question + 1]):
+        num = _mark(buffer, examples.others[i], num, EXCLUDED)
+    if examples.exclude_source:
+        num = _mark(buffer, examples.sources[question], num, EXCLUDED)
     return num
 
 
 @kernel_function()
-def _clear_marks(sheet: Buffer, num: int) -> None:
+def _clear_marks(buffer: Buffer, num: int) -> None:
     for i in range(num):
-        sheet.marks[sheet.touched[i]] = 0
+        buffer.marks[buffer.listed[i]] = 0
 
 
 @kernel("contract")
 def add_scores(entries: Entries, first: int, last: int, weights: Floats, scores: Floats) -> None:
-    """Add to scores, (setting, entity), what all rules say in some stretches; weights are (rule, 3, setting).
+    """Add weights, (rule, 3, setting), times features of some segments to scores, (setting, entity).
 
-    A stretch is short enough to stay at hand for all settings.
+    The loop over settings is inside that over segments: a segment is short enough to stay in the cache.
     """
-    for stretch in range(first, last):
-        rule = entries.rules[stretch]
+    for segment in range(first, last):
+        rule = entries.rules[segment]
         for s in range(len(scores)):
             row = scores[s]
-            fired, there, back = weights[rule, 0, s], weights[rule, 1, s], weights[rule, 2, s]
-            for i in range(entries.bounds[stretch], entries.bounds[stretch + 1]):
-                row[entries.entities[i]] += fired + there * entries.forward[i] + back * entries.backward[i]
+            indicator, forward, backward = weights[rule, 0, s], weights[rule, 1, s], weights[rule, 2, s]
+            for i in range(entries.bounds[segment], entries.bounds[segment + 1]):
+                row[entries.entities[i]] += (
+                    indicator + forward * entries.forward[i] + backward * entries.backward[i]
+                )
 
 
 @kernel_function("contract", "reassoc")
-def _add_slopes(entries: Entries, first: int, last: int, scores: Floats, gradients: Floats) -> None:
-    """Add to the slopes of weights, (rule, 3, setting), those of scores times what rules say."""
-    for stretch in range(first, last):
-        rule = entries.rules[stretch]
+def _add_gradients(entries: Entries, first: int, last: int, scores: Floats, gradients: Floats) -> None:
+    """Add gradients of scores times features to the gradients of weights, (rule, 3, setting)."""
+    for segment in range(first, last):
+        rule = entries.rules[segment]
         for s in range(len(scores)):
             row = scores[s]
-            fired = there = back = 0.0
-            for i in range(entries.bounds[stretch], entries.bounds[stretch + 1]):
-                slope = row[entries.entities[i]]
-                fired += slope
-                there += slope * entries.forward[i]
-                back += slope * entries.backward[i]
-            gradients[rule, 0, s] += fired
-            gradients[rule, 1, s] += there
-            gradients[rule, 2, s] += back
+            indicator = forward = backward = 0.0
+            for i in range(entries.bounds[segment], entries.bounds[segment + 1]):
+                gradient = row[entries.entities[i]]
+                indicator += gradient
+                forward += gradient * entries.forward[i]
+                backward += gradient * entries.backward[i]
+            gradients[rule, 0, s] += indicator
+            gradients[rule, 1, s] += forward
+            gradients[rule, 2, s] += backward
 
 
 @kernel_function()
-def _set_odds(sheet: Buffer, prior: Floats, priors: Floats) -> None:
-    """Set the odds and their sums."""
-    sums = sheet.sums
-    for s in range(len(prior)):
+def _set_odds(buffer: Buffer, weights: Floats, values: Floats) -> None:
+    """Set the odds of the dense term and their sums."""
+    sums = buffer.sums
+    for s in range(len(weights)):
         sums[s, 0] = sums[s, 1] = 0.0
-        for entity in range(len(priors)):
-            odds = np.exp(prior[s] * priors[entity]) if priors[entity] else 1.0
-            sheet.odds[s, entity] = odds
+        for entity in range(len(values)):
+            odds = np.exp(weights[s] * values[entity]) if values[entity] else 1.0
+            buffer.odds[s, entity] = odds
             sums[s, 0] += odds
-            sums[s, 1] += priors[entity] * odds
+            sums[s, 1] += values[entity] * odds
 
 
 @kernel_function()
-def _soften(
-    sheet: Buffer, num: int, s: int, answer: int, priors: Floats, own_prior: float, weight: float
+def _softmax_gradient(
+    buffer: Buffer, num: int, s: int, answer: int, dense: DenseValues, weight: float
 ) -> tuple[float, float]:
-    """Turn scores into the slopes of the loss: each one's share, less 1 for the answer.
+    """Replace the scores of one setting by the gradient of the loss: softmax, less 1 for the answer.
 
-    Returns the loss, and the slope of the prior's weight. Untouched entities have nothing but their prior:
-    of the sums over all, those of the touched are taken away.
+    Returns the loss and the gradient of the dense term's weight. Entities that are not listed have the dense
+    term alone: their sums are those over all entities, less the listed ones.
     """
-    scores, odds = sheet.scores[s], sheet.odds[s]
-    scores[answer] += weight * (own_prior - priors[answer])
-    total, moment, top = sheet.sums[s, 0], sheet.sums[s, 1], 0.0
+    scores, odds, values, own = buffer.scores[s], buffer.odds[s], dense.values, dense.masked[answer]
+    scores[answer] += weight * (own - values[answer])
+    total, moment, top = buffer.sums[s, 0], buffer.sums[s, 1], 0.0
     for i in range(num):
-        entity = sheet.touched[i]
+        entity = buffer.listed[i]
         total -= odds[entity]
-        moment -= priors[entity] * odds[entity]
-        scores[entity] = scores[entity] + weight * priors[entity] if sheet.marks[entity] == 1 else -np.inf
+        moment -= values[entity] * odds[entity]
+        scores[entity] = (
+            scores[entity] + weight * values[entity] if buffer.marks[entity] == LISTED else -np.inf
+        )
         top = max(top, scores[entity])
     shrink, score = np.exp(-top), scores[answer]
     total, moment = max(total, 0.0) * shrink, max(moment, 0.0) * shrink
     for i in range(num):
-        entity = sheet.touched[i]
-        share = np.exp(scores[entity] - top)
-        scores[entity] = share
-        total += share
-        moment += share * (own_prior if entity == answer else priors[entity])
+        entity = buffer.listed[i]
+        odd = np.exp(scores[entity] - top)
+        scores[entity] = odd
+        total += odd
+        moment += odd * (own if entity == answer else values[entity])
     for i in range(num):
-        scores[sheet.touched[i]] /= total
+        scores[buffer.listed[i]] /= total
     scores[answer] -= 1.0
-    return np.log(total) + top - score, moment / total - own_prior
+    return np.log(total) + top - score, moment / total - own
 
 
 @kernel_function()
 def _question_gradient(
-    lessons: Lessons, question: int, weights: Parameters, priors: Floats, sheet: Buffer, gradients: Parameters
+    examples: Examples,
+    question: int,
+    weights: Parameters,
+    dense: DenseValues,
+    buffer: Buffer,
+    gradients: Parameters,
 ) -> float:
     """Add the gradient of one question's cross-entropy over all candidates; return its loss.
 
-    Only entities with evidence of their own are gone through. The answer's own fact does not count in its
-    frequency.
+    Only listed entities are visited. The answer's own fact does not count in its dense feature.
     """
-    num = _mark_all(lessons, question, sheet)
-    answer, first, last = lessons.answers[question], lessons.starts[question], lessons.ends[question]
-    own_prior = np.log(max(np.exp(priors[answer]) - 1.0, 1.0))
-    add_scores(lessons.entries, first, last, weights.rules, sheet.scores)
+    num = _mark_all(examples, question, buffer)
+    answer, first, last = examples.answers[question], examples.starts[question], examples.ends[question]
+    add_scores(examples.entries, first, last, weights.rules, buffer.scores)
     total = 0.0
-    for s in range(len(weights.prior)):
-        weight = weights.prior[s]
-        loss, slope = _soften(sheet, num, s, answer, priors, own_prior, weight)
-        gradients.prior[s] += slope
+    for s in range(len(weights.dense)):
+        loss, gradient = _softmax_gradient(buffer, num, s, answer, dense, weights.dense[s])
+        gradients.dense[s] += gradient
         total += loss
-    _add_slopes(lessons.entries, first, last, sheet.scores, gradients.rules)
-    _clear_marks(sheet, num)
+    _add_gradients(examples.entries, first, last, buffer.scores, gradients.rules)
+    _clear_marks(buffer, num)
     return total
 
 
 @kernel()
 def batch_gradient(
-    lessons: Lessons, batch: Ids, weights: Parameters, priors: Floats, sheet: Buffer, gradients: Parameters
+    examples: Examples,
+    batch: Ids,
+    weights: Parameters,
+    dense: DenseValues,
+    buffer: Buffer,
+    gradients: Parameters,
 ) -> float:
-    """Set the slopes to those of a batch's mean loss, and return it, summed over settings."""
+    """Set the gradients to those of a batch's mean loss; return that loss, summed over settings."""
     _scale(gradients, 0.0)
-    _set_odds(sheet, weights.prior, priors)
+    _set_odds(buffer, weights.dense, dense.values)
     loss = 0.0
     for question in batch:
-        loss += _question_gradient(lessons, question, weights, priors, sheet, gradients)
+        loss += _question_gradient(examples, question, weights, dense, buffer, gradients)
     _scale(gradients, 1.0 / len(batch))
     return loss / len(batch)
 
 
 @kernel_function()
 def _scale(gradients: Parameters, by: float) -> None:
-    """Multiply all slopes by a number; by 0 gives 0, whatever they were."""
-    for s in range(len(gradients.prior)):
-        gradients.prior[s] = gradients.prior[s] * by if by else 0.0
+    """Multiply all gradients by a number; by 0 gives 0 even for NaN."""
+    for s in range(len(gradients.dense)):
+        gradients.dense[s] = gradients.dense[s] * by if by else 0.0
         for rule in range(len(gradients.rules)):
-            for kind in range(3):
-                gradients.rules[rule, kind, s] = gradients.rules[rule, kind, s] * by if by else 0.0
+            for feature in range(3):
+                gradients.rules[rule, feature, s] = gradients.rules[rule, feature, s] * by if by else 0.0
 
 
 @kernel()
-def count_right(lessons: Lessons, marks: NDArray[np.int8], counts: Ids) -> None:
-    """Add to each rule's (fired, right) how often it says an entity, and how often that is a known answer."""
-    entries = lessons.entries
-    for i in range(len(lessons.ends)):
-        _mark_right(lessons, i, marks, 1)
-        for stretch in range(lessons.starts[i], lessons.ends[i]):
-            rule, start, end = entries.rules[stretch], entries.bounds[stretch], entries.bounds[stretch + 1]
+def count_right(examples: Examples, marks: NDArray[np.int8], counts: Ids) -> None:
+    """Add to each rule's (predicted, right) how many entities it predicts, and how many are known answers."""
+    entries = examples.entries
+    for i in range(len(examples.ends)):
+        _mark_right(examples, i, marks, 1)
+        for segment in range(examples.starts[i], examples.ends[i]):
+            rule, start, end = entries.rules[segment], entries.bounds[segment], entries.bounds[segment + 1]
             counts[rule, 0] += end - start
             for j in range(start, end):
                 counts[rule, 1] += marks[entries.entities[j]]
-        _mark_right(lessons, i, marks, 0)
+        _mark_right(examples, i, marks, 0)
 
 
 @kernel_function()
-def _mark_right(lessons: Lessons, question: int, marks: NDArray[np.int8], mark: int) -> None:
+def _mark_right(examples: Examples, question: int, marks: NDArray[np.int8], mark: int) -> None:
     """Mark the known answers of a question."""
-    for i in range(lessons.other_offsets[question], lessons.known_ends[question]):
-        marks[lessons.others[i]] = mark
-    marks[lessons.answers[question]] = mark
+    for i in range(examples.other_offsets[question], examples.known_ends[question]):
+        marks[examples.others[i]] = mark
+    marks[examples.answers[question]] = mark
 
 
 @kernel()
 def rank_settings(
-    lessons: Lessons, weights: Parameters, priors: Floats, sheet: Buffer, ranks: Floats
+    examples: Examples, weights: Parameters, values: Floats, buffer: Buffer, ranks: Floats
 ) -> None:
-    """Write the realistic rank of each answer under each setting, other known answers left out."""
-    for question in range(len(lessons.ends)):
-        _rank_question(lessons, question, weights, priors, sheet, ranks[question])
+    """Write the realistic rank of each answer under each setting, without the entities filtered out."""
+    for question in range(len(examples.ends)):
+        _rank_question(examples, question, weights, values, buffer, ranks[question])
 
 
 @kernel_function()
 def _rank_question(
-    lessons: Lessons, question: int, weights: Parameters, priors: Floats, sheet: Buffer, ranks: Floats
+    examples: Examples, question: int, weights: Parameters, values: Floats, buffer: Buffer, ranks: Floats
 ) -> None:
-    """Write the ranks of one answer; one that is the barred source comes last."""
-    num = _mark_all(lessons, question, sheet)
-    answer, first, last = lessons.answers[question], lessons.starts[question], lessons.ends[question]
-    add_scores(lessons.entries, first, last, weights.rules, sheet.scores)
-    for s in range(len(weights.prior)):
-        scores = sheet.scores[s]
-        wanted = scores[answer] + weights.prior[s] * priors[answer]
-        if lessons.excluded and answer == lessons.sources[question]:
+    """Write the ranks of one answer; an answer that is the excluded source ranks last."""
+    num = _mark_all(examples, question, buffer)
+    answer, first, last = examples.answers[question], examples.starts[question], examples.ends[question]
+    add_scores(examples.entries, first, last, weights.rules, buffer.scores)
+    for s in range(len(weights.dense)):
+        scores = buffer.scores[s]
+        wanted = scores[answer] + weights.dense[s] * values[answer]
+        if examples.exclude_source and answer == examples.sources[question]:
             wanted = -np.inf
         better, ties = 0, 0
-        for entity in range(len(priors)):
-            if entity == answer or sheet.marks[entity] == 2:
+        for entity in range(len(values)):
+            if entity == answer or buffer.marks[entity] == EXCLUDED:
                 continue
-            score = weights.prior[s] * priors[entity] + (scores[entity] if sheet.marks[entity] else 0.0)
+            score = weights.dense[s] * values[entity] + (scores[entity] if buffer.marks[entity] else 0.0)
             better += score > wanted
             ties += score == wanted
-        ranks[s] = 1 + better + ties / 2.0
-    _clear_marks(sheet, num)
+        ranks[s] = _realistic_rank(better, ties + 1)
+    _clear_marks(buffer, num)

@@ -1,62 +1,81 @@
-"""Finding candidates: bodies that link known pairs, meeting in the middle, and answers of like sources."""
+"""Mining chains: the bodies that link known pairs, found by a search from both ends.
+
+Work is bounded by the number of paths followed, not by time, so results do not depend on the machine.
+"""
 
 from collections.abc import Sequence
 from math import log2
-from time import monotonic
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.arrays import Body, Ids
 from ..graph.questions import Questions
-from .features_kernels import CsrSegments
+from .graph_index import GraphIndex
 from .mining_kernels import Meetings, Trails, link
 
-#: Paths followed between two entities, at most; from hubs there are millions.
+if TYPE_CHECKING:
+    from .kinds.base import CandidateSearch
+
+#: Paths followed between two entities, at most; hubs have millions.
 MAX_PATHS = 1 << 20
 
-#: Pairs between which a body must be found to count, where there are many pairs to look at.
+#: Pairs that a body must link to be a candidate, where at least MANY_PAIRS pairs are searched.
 MIN_PAIRS = 2
 MANY_PAIRS = 30
 
-#: Known answers of which a unary rule must tell to count.
-MIN_SUPPORT = 3
+
+def mine_bodies(search: "CandidateSearch", query: int, max_length: int) -> list[Body]:
+    """Return the bodies found between known pairs of a query, for each way of masking that is used."""
+    config, choices = search.config, search.mask_pair_choices
+    pairs = search.sample(query, config.num_pairs if config.num_candidates else 0)
+    limit = -(-config.num_candidates // len(choices))
+    key = Miner, max_length
+    if key not in search.workspace:
+        search.workspace[key] = Miner(search.index, max_length)
+    miner: Miner = search.workspace[key]
+    found = [body for mask in choices for body in miner.mine(pairs, mask, limit, config.max_paths)]
+    return found[: config.num_candidates]
 
 
 class Miner:
-    """Finds the bodies that link pairs; one for each thread, as it holds the space it works in."""
+    """Finds the bodies that link pairs. Each thread needs its own, as it holds working memory."""
 
-    def __init__(self, runs: CsrSegments, num_operators: int, max_length: int) -> None:
-        self.runs, self.base = runs, num_operators + 1
+    def __init__(self, index: GraphIndex, max_length: int) -> None:
+        self.edges, self.base = index.segments, index.num_operators + 1
         length = min(max_length, int(63 / log2(self.base)))  # a body is one number of 63 bits
         self.steps = (length - length // 2, length // 2)
-        self._there, self._back = _room_for_trails(), _room_for_trails()
-        num_entities = len(runs.offsets) - 1
-        self._meetings = Meetings(np.full(num_entities, -1), np.empty(MAX_PATHS, np.int64))
+        self._forward, self._backward = _room_for_trails(), _room_for_trails()
+        self._meetings = Meetings(np.full(index.num_entities, -1), np.empty(MAX_PATHS, np.int64))
         self._codes, self._probabilities = np.empty(MAX_PATHS, np.int64), np.empty(MAX_PATHS)
 
-    def mine(self, pairs: Questions, mask_pair: bool, limit: int, deadline: float = np.inf) -> list[Body]:
-        """Return the bodies found between most pairs with most probability, at most `limit`.
+    def mine(self, pairs: Questions, mask_pair: bool, limit: int, max_paths: int) -> list[Body]:
+        """Return the bodies that link most pairs with most probability, at most `limit`.
 
-        The pairs are of one query, whose own fact is not walked (nor any that links the `whole_pair`).
-        Stops looking at the `deadline`.
+        The pairs are of one query. The asked fact of a pair is not walked (with `mask_pair` no fact that
+        links it). No further pair is searched once `max_paths` paths were followed.
         """
         found: list[tuple[Ids, NDArray[np.float64]]] = []
+        num_paths = 0
         for source, query, answer in zip(pairs.sources, pairs.queries, pairs.answers, strict=True):
-            found.append(self._link((int(source), int(query), int(answer), mask_pair)))
-            if monotonic() > deadline:
+            if num_paths >= max_paths:
                 break
+            bodies, followed = self._link((int(source), int(query), int(answer), mask_pair))
+            found.append(bodies)
+            num_paths += followed
         return [self._body(code) for code in _best(found, limit)]
 
-    def _link(self, ends: tuple[int, int, int, bool]) -> tuple[Ids, NDArray[np.float64]]:
-        """Return the distinct bodies between one pair, and the probability of walking each."""
-        room = self._there, self._back, self._meetings, self._codes, self._probabilities
-        num = link(self.runs, ends, self.steps, self.base, *room)
+    def _link(self, ends: tuple[int, int, int, bool]) -> tuple[tuple[Ids, NDArray[np.float64]], int]:
+        """Return the distinct bodies between one pair, their probabilities, and the paths followed."""
+        room = self._forward, self._backward, self._meetings, self._codes, self._probabilities
+        num, followed = link(self.edges, ends, self.steps, self.base, *room)
         codes, places = np.unique(self._codes[:num], return_inverse=True)
         sums = np.bincount(places, self._probabilities[:num], minlength=len(codes))
-        return codes, sums.astype(np.float64)
+        return (codes, sums.astype(np.float64)), int(followed)
 
     def _body(self, code: int) -> Body:
+        """Return the body that a number stands for: its digits are operators, counted from 1."""
         body = []
         while code:
             code, k = divmod(code, self.base)
@@ -78,29 +97,7 @@ def _best(found: Sequence[tuple[Ids, NDArray[np.float64]]], limit: int) -> list[
         return []
     num_pairs = np.bincount(places)
     probability = np.bincount(places, np.concatenate([p for _, p in found]))
-    worth = np.where(
-        num_pairs >= (MIN_PAIRS if len(found) >= MANY_PAIRS else 1), num_pairs * probability, -1.0
-    )
-    order = np.argsort(-worth, kind="stable")[:limit]
-    return [int(code) for code in codes[order[worth[order] >= 0]]]
-
-
-def find_unary(runs: CsrSegments, pairs: Questions, mask_pair: bool, limit: int) -> list[tuple[int, int]]:
-    """Return (operator, answer) such that sources with the operator have the answer, the most telling first.
-
-    How telling is how often they do x the logarithm of how much more often than by chance.
-    """
-    first, num = runs.offsets[pairs.sources], np.diff(runs.offsets)[pairs.sources]
-    rows = np.repeat(np.arange(len(pairs)), num)
-    of_row = np.repeat(first - np.cumsum(num) + num, num) + np.arange(num.sum())
-    operators, answers = runs.operators[of_row].astype(np.int64), pairs.answers[rows]
-    alone = (np.diff(runs.starts)[of_row] == 1) & (runs.targets[runs.starts[of_row]] == answers)
-    seen = ~(alone & (mask_pair | (operators == pairs.queries[rows])))  # else it is what is asked
-    operators, answers = operators[seen], answers[seen]
-    num_entities = len(runs.offsets) - 1
-    keys, support = np.unique(operators * num_entities + answers, return_counts=True)
-    of_operator, of_answer = np.bincount(operators), np.bincount(pairs.answers)
-    expected = of_operator[keys // num_entities] * of_answer[keys % num_entities] / max(len(pairs), 1)
-    worth = np.where(support >= MIN_SUPPORT, support * np.log(support / expected), 0.0)
-    order = np.argsort(-worth, kind="stable")[:limit]
-    return [divmod(int(key), num_entities) for key in keys[order[worth[order] > 0]]]
+    min_pairs = MIN_PAIRS if len(found) >= MANY_PAIRS else 1
+    scores = np.where(num_pairs >= min_pairs, num_pairs * probability, -1.0)
+    order = np.argsort(-scores, kind="stable")[:limit]
+    return [int(code) for code in codes[order[scores[order] >= 0]]]

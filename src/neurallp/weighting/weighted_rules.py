@@ -1,50 +1,46 @@
-"""Weighted rules: what a user asks and proves with after weighting. A score is a sum over rules."""
+"""Weighted rules: the result of weighting. A score is a sum over rules of weights times features."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ..config import KINDS
-from ..graph.arrays import Body, Flags, Floats, Ids
+from ..graph.arrays import Flags, Floats
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.vocabulary import Relations
 from ..rules.rule import Rule, RuleFilter, RuleSet
 from ..rules.support import measure
-from .features import Clue
+from .kinds import get_kind
+from .kinds.base import Candidate
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedQuery:
-    """The rules of one query with their weights, (rule, 3): for firing, for the walk there, and back.
+    """The rules of one query with their weights, (rule, 3): for indicator, forward and backward feature.
 
-    Chains come first, then clues; those have the largest share over all D and the noisy-or for walks.
-    A rule's confidence is the share of right answers in what it said on the questions learned from.
+    A rule's confidence is the share of right answers in what it predicted on the training questions.
     """
 
-    bodies: tuple[Body, ...]
+    rules: tuple[Candidate, ...]
     weights: Floats
     confidences: Floats
-    prior: float = 0.0  # of log(1 + how often an entity is an answer)
-    clues: tuple[Clue, ...] = ()
 
     def __len__(self) -> int:
-        return len(self.bodies) + len(self.clues)
+        return len(self.rules)
 
     @property
     def totals(self) -> Floats:
-        """What each rule adds where every walk along it arrives, and comes back."""
+        """The contribution of each rule where all its features are 1."""
         totals: Floats = self.weights.sum(axis=1)
         return totals
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedRules:
-    """Rules with weights, which hold on any facts of their relations: only unary ones mention an entity."""
+    """Rules with weights. They apply to any facts of their relations; only constants name entities."""
 
     relations: Relations
-    reflexive: Flags  # (relation,) whether the facts have an entity in relation to itself
+    reflexive: Flags  # (relation,) whether the facts relate an entity to itself
     queries: Mapping[int, WeightedQuery]
 
     def __len__(self) -> int:
@@ -52,11 +48,8 @@ class WeightedRules:
 
     @property
     def num_of_kinds(self) -> dict[str, int]:
-        """How many rules there are of each kind, priors among them."""
-        every = self.queries.values()
-        counts = Counter[str](clue.kind for each in every for clue in each.clues)
-        counts["chain"] = sum(len(each.bodies) for each in every)
-        counts["prior"] = sum(bool(each.prior) for each in every)
+        """The number of rules of each kind."""
+        counts = Counter(rule.kind for each in self.queries.values() for rule in each.rules)
         return {kind: counts[kind] for kind in KINDS if counts[kind]}
 
     def excludes_source(self, query: int) -> bool:
@@ -64,61 +57,27 @@ class WeightedRules:
         return not self.reflexive[query % len(self.relations)]
 
     @property
-    def max_length(self) -> int:
-        """The length of the longest body."""
-        return max((len(body) for query in self.queries.values() for body in query.bodies), default=1)
+    def max_depth(self) -> int:
+        """The number of frontiers that the features of any rule need at once."""
+        every = (rule for query in self.queries.values() for rule in query.rules)
+        return max((get_kind(rule.kind).max_depth(rule) for rule in every), default=1)
 
     def rules(self, query: int) -> Iterator[Rule]:
-        """Yield the rules of a query, the prior's among them, those of greatest weight first."""
+        """Yield the rules of a query, those of greatest weight first."""
         weighted = self.queries.get(query)
-        if weighted is None:
-            return
-        rules = [self.rule(query, weighted, number) for number in range(len(weighted))]
-        if weighted.prior:
-            rules.append(self.prior_rule(query, weighted.prior))
+        rules = [self.rule(query, number) for number in range(len(weighted or ()))]
         largest = max((abs(rule.weight or 0.0) for rule in rules), default=1.0) or 1.0
         for rule in sorted(rules, key=lambda rule: -abs(rule.weight or 0.0)):
             yield replace(rule, normalized_confidence=abs(rule.weight or 0.0) / largest)
 
-    def rule(self, query: int, weighted: WeightedQuery, number: int) -> Rule:
-        """Return a rule by its number: a chain, or a clue."""
-        num = len(weighted.bodies)
-        rule = (
-            self._chain(query, weighted.bodies[number])
-            if number < num
-            else self._clue(query, weighted.clues[number - num])
-        )
+    def rule(self, query: int, number: int) -> Rule:
+        """Return a rule of a query by its number."""
+        weighted = self.queries[query]
+        candidate = weighted.rules[number]
+        exclude_source = self.excludes_source(query)
+        rule = get_kind(candidate.kind).rule(self.relations, query, candidate, exclude_source)
         weight, confidence = float(weighted.totals[number]), float(weighted.confidences[number])
         return replace(rule, weight=weight, confidence=confidence)
-
-    def _chain(self, query: int, body: Body) -> Rule:
-        name = self.relations.operator_name
-        return Rule(name(query), tuple(map(name, body)), 0.0, distinct_ends=self.excludes_source(query))
-
-    def _clue(self, query: int, clue: Clue) -> Rule:
-        """Return a clue as a rule; one that is anchored never comes back to the source."""
-        if clue.kind == "unary":
-            return replace(self._chain(query, (clue.operator,)), kind="unary", answer=clue.answer)
-        there_and_back = clue.operator, self.relations.inverse(clue.operator)
-        anchored = clue.kind == "anchored"
-        rule = self._chain(query, (*there_and_back, query) if anchored else (query, *there_and_back))
-        inequalities = ((0, 1), (0, 2), *(() if anchored else ((1, 3),)))
-        return replace(rule, kind=clue.kind, inequalities=inequalities, distinct_ends=True)
-
-    def prior_rule(self, query: int, weight: float) -> Rule:
-        """Return the rule that says: who is often an answer is one again."""
-        name = self.relations.operator_name(query)
-        return Rule(name, (name,), confidence=0.0, weight=weight, kind="prior")
-
-
-def as_candidate(rule: Rule, relations: Relations) -> Body | Clue:
-    """Return what a rule looks for, as it is weighted: a chain's body, or a clue."""
-    body = tuple(map(relations.operator_id, rule.body))
-    if rule.kind == "unary":
-        return Clue("unary", body[0], str(rule.answer))
-    if rule.kind == "anchored" or rule.kind == "mirrored":
-        return Clue(rule.kind, body[0 if rule.kind == "anchored" else 1])
-    return body
 
 
 def select_rules(
@@ -127,10 +86,3 @@ def select_rules(
     """Return the `limit` weightiest rules of each query among those that `wanted` keeps, measured on `kb`."""
     found = [rule for query in queries for rule in list(filter(wanted.keeps, weighted.rules(query)))[:limit]]
     return RuleSet(found) if kb is None else measure(found, kb.with_relations(weighted.relations))
-
-
-def log_frequencies(facts: Ids, query: int, num_relations: int, num_entities: int) -> Floats:
-    """Return log(1 + the number of facts that have each entity as an answer of `query`)."""
-    of_query = facts[facts[:, 1] == query % num_relations]
-    answers = of_query[:, 2] if query < num_relations else of_query[:, 0]
-    return np.log1p(np.bincount(answers, minlength=num_entities).astype(np.float64))

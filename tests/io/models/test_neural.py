@@ -11,12 +11,14 @@ import torch
 from safetensors.torch import load as parse_tensors
 
 from neurallp import DataError, KnowledgeBase, ModelError, learn, load_model
-from neurallp.config import WeightingConfig, configure
+from neurallp.config import configure
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.graph.knowledge_base import split_triples
 from neurallp.io.models import neural as models
+from neurallp.io.models.folders import FORMAT_VERSION
 from neurallp.io.rules.table import read_rules
 from neurallp.pipeline.learn import prepare
+from neurallp.reasoning.calibration import Platt
 from neurallp.rules.rule import RuleSet
 
 SMALL = {"embedding_size": 8, "hidden_size": 8, "num_epochs": 1, "learning_rate": 0.01}
@@ -86,7 +88,7 @@ def test_a_model_folder_has_these_files_and_no_others(folder):
         {"exclude_source": False, "training_masking": "train"},
     ],
 )
-def test_a_saved_model_scores_and_speaks_as_before(split, tmp_path, settings):
+def test_a_saved_model_has_the_same_scores_rules_and_measures(split, tmp_path, settings):
     program = learn(split, weigh=False, **SMALL | settings)
     program.save(tmp_path)
     loaded = load_model(tmp_path)
@@ -94,7 +96,7 @@ def test_a_saved_model_scores_and_speaks_as_before(split, tmp_path, settings):
         np.testing.assert_array_equal(scores, others)
     assert loaded.rules(kb=split.known) == program.rules()
     assert loaded.model.config == program.model.config
-    assert loaded.training_config == program.training_config
+    assert loaded.plan == program.plan
     assert loaded.history == program.history
     assert loaded.evaluate(split) == program.evaluate(split)
 
@@ -140,20 +142,20 @@ def test_every_file_can_be_read_without_this_package(folder):
     assert "controller.embedding.weight" in parse_tensors((folder / "weights.safetensors").read_bytes())
     config = json.loads((folder / "config.json").read_text())
     assert config["model"]["num_steps"] == 2
-    assert config["training"]["masking"] == "fact"
+    assert config["training"]["training_masking"] == "fact"
 
 
 # What is refused
 
 
 @pytest.mark.parametrize("name", sorted(NEEDED))
-def test_a_missing_file_is_told_by_name(folder, name):
+def test_the_error_names_a_missing_file(folder, name):
     (folder / name).unlink()
     assert message_of(folder).startswith(f"{folder / name} is missing or damaged")
 
 
 @pytest.mark.parametrize("name", sorted(NEEDED))
-def test_a_truncated_file_is_told_by_name(folder, name):
+def test_the_error_names_a_truncated_file(folder, name):
     whole = (folder / name).read_bytes()
     for size in {len(whole) // 2, len(whole) - 3}:
         (folder / name).write_bytes(whole[:size])
@@ -170,21 +172,54 @@ def test_nonsense_in_a_file_is_a_model_error_that_names_the_folder(folder, name,
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\n", b"7\n", b"{}\n", b'{"number": 1, "rubbish": 2}\n'])
-def test_nonsense_in_the_history_is_told_by_name(folder, content):
+def test_the_error_names_a_history_with_nonsense(folder, content):
     (folder / "history.jsonl").write_bytes(content)
     assert message_of(folder).startswith(f"{folder / 'history.jsonl'} is missing or damaged")
 
 
 @pytest.mark.parametrize("name", ["rules.tsv", "metrics.json"])
-def test_what_only_tells_about_the_model_may_be_missing(program, folder, name):
+def test_a_model_loads_without_its_rules_and_measures(program, folder, name):
     (folder / name).unlink()
     assert load_model(folder).history == program.history
 
 
-@pytest.mark.parametrize("version", [0, 2, None, "1"])
-def test_another_format_version_is_refused_with_both_versions(folder, version):
+@pytest.mark.parametrize(
+    ("version", "advice"),
+    [
+        (FORMAT_VERSION - 1, "Learn the model again"),
+        (FORMAT_VERSION + 1, "Update neurallp"),
+        (None, "Learn the model again"),
+        ("3", "Learn the model again"),
+    ],
+)
+def test_another_format_version_is_refused_in_one_sentence_with_advice(folder, version, advice):
     change(folder / "config.json", format_version=version)
-    assert f"has format version {version!r}; this neurallp reads 1" in message_of(folder)
+    message = message_of(folder)
+    assert f"has format version {version!r}, but this neurallp reads version {FORMAT_VERSION}. {advice}" in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("name", ["config.json", "weighting.json"])
+def test_every_file_of_settings_carries_the_format_version(saves, tmp_path, name):
+    for file, content in saves["weighted"].items():
+        (tmp_path / file).write_bytes(content)
+    load_model(tmp_path)
+    change(tmp_path / name, format_version=FORMAT_VERSION - 1)
+    assert "has format version 2" in message_of(tmp_path)
+
+
+def test_a_calibration_and_a_checkpoint_of_another_format_are_refused(split, folder, monkeypatch):
+    program = load_model(folder)
+    program.calibration = Platt(1.0, 0.0)
+    program.save(folder)
+    change(folder / "calibration.json", format_version=1)
+    assert "has format version 1" in message_of(folder)
+    training = prepare(split, *configure(**SMALL))
+    list(training.epochs())
+    monkeypatch.setattr("neurallp.io.models.checkpoints.FORMAT_VERSION", 2)
+    models.write_checkpoint(folder, training)
+    with pytest.raises(ModelError, match="has format version 2"):
+        models.resume(folder, prepare(split, *configure(**SMALL)))
 
 
 @pytest.mark.parametrize(
@@ -192,11 +227,11 @@ def test_another_format_version_is_refused_with_both_versions(folder, version):
     [
         {"model__num_steps": 0},
         {"model__num_steps": "two"},
-        {"training__hiding": "foo"},
+        {"training__training_masking": "foo"},
         {"model__rubbish": 1},
     ],
 )
-def test_a_configuration_that_makes_no_sense_is_told_by_name(folder, values):
+def test_the_error_names_a_configuration_with_wrong_values(folder, values):
     change(folder / "config.json", **values)
     assert message_of(folder).startswith(f"{folder / 'config.json'} is missing or damaged")
 
@@ -214,13 +249,13 @@ def test_weights_of_other_relations_are_refused(folder):
     assert "does not fit" in message_of(folder)
 
 
-def test_a_folder_that_is_not_there_is_told_with_the_command_that_makes_it(tmp_path):
+def test_the_error_for_a_missing_folder_names_the_command_that_makes_it(tmp_path):
     assert f"neurallp learn DATA --out {tmp_path / 'none'}" in message_of(tmp_path / "none")
     (tmp_path / "file").write_text("")
     assert "There is no model folder" in message_of(tmp_path / "file")
 
 
-def test_a_file_in_the_way_of_the_folder_is_told(program, tmp_path):
+def test_a_file_in_place_of_the_folder_is_an_error(program, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ModelError, match="Cannot make the folder"):
         program.save(tmp_path / "file")
@@ -259,7 +294,7 @@ def test_a_full_disk_leaves_the_folder_as_it_was(program, folder, monkeypatch, f
 
 @pytest.mark.parametrize("before", ["weighted before", "bare", "nothing"])
 @pytest.mark.parametrize("after", ["weighted", "bare"])
-def test_files_of_two_saves_are_never_taken_for_one(saves, tmp_path, before, after):
+def test_files_of_two_saves_are_never_mixed(saves, tmp_path, before, after):
     for files in product((saves[before], saves[after]), repeat=len(NEEDED | WEIGHTED)):
         shutil.rmtree(tmp_path)
         tmp_path.mkdir()
@@ -279,11 +314,11 @@ def test_files_of_two_saves_are_never_taken_for_one(saves, tmp_path, before, aft
 @pytest.fixture(scope="module")
 def saves(split, tmp_path_factory):
     """What a folder holds: at first, and after models were saved, of which two had their rules weighted."""
-    quick = WeightingConfig(max_length=1, num_candidates=5, max_questions=50, min_steps=10)
+    quick = {"max_length": 1, "num_candidates": 5, "max_questions": 50, "num_learned": 5}
     made = {"nothing": {}}
     for seed, name in enumerate(("weighted before", "weighted", "bare")):
         folder = tmp_path_factory.mktemp("save")
-        learn(split, weigh=name != "bare", weighting=quick, seed=seed, **SMALL).save(folder)
+        learn(split, weigh=name != "bare", seed=seed, **quick, **SMALL).save(folder)
         made[name] = contents(folder)
     return made
 
@@ -301,7 +336,7 @@ def same(weights, others):
     return weights.keys() == others.keys() and all(torch.equal(weights[k], others[k]) for k in weights)
 
 
-def test_a_checkpoint_takes_away_what_tells_of_the_model_before(split, folder):
+def test_a_checkpoint_removes_the_rules_and_measures_of_the_model_before(split, folder):
     training = prepare(split, *configure(**SMALL, num_steps=3))
     list(training.epochs())
     models.write_checkpoint(folder, training)

@@ -8,9 +8,7 @@ from typing import Any
 
 from ...reasoning.calibration import METHODS, Calibration
 from ..files import AnyPath
-from .folders import damaged, read_json, require_version, to_json, write_together
-
-FORMAT_VERSION = 1
+from .folders import FORMAT_VERSION, damaged, read_json, require_version, to_json, write_together
 
 CALIBRATION = "calibration.json"
 
@@ -27,7 +25,7 @@ def read_calibration(folder: AnyPath) -> Calibration | None:
     if not path.is_file():
         return None
     content = read_json(path, dict)
-    require_version(folder, content, FORMAT_VERSION)
+    require_version(folder, content)
     try:
         kind = METHODS[content["method"]]
         return kind(**{field.name: _numbers(content[field.name]) for field in fields(kind)})

@@ -1,4 +1,4 @@
-"""What the folders of all models have in common: files written together, tensors, JSON, and checkpoints."""
+"""Model folders: files written together, their format version, JSON and arrays. Imports no torch."""
 
 import hashlib
 import json
@@ -7,16 +7,18 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from safetensors import SafetensorError
-from safetensors.torch import load as parse_tensors
-from safetensors.torch import save
-from torch import Tensor
-
-from ...errors import DataError, ModelError
+from ...config import ModelConfig, TrainingConfig
+from ...errors import ConfigError, DataError, ModelError
 from ...graph.vocabulary import Relations
 from ..files import AnyPath, read_bytes, replacing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: The format of all model folders; an older or newer folder is refused.
+FORMAT_VERSION = 3
 
 WEIGHTS = "weights.safetensors"
 CHECKPOINT = "checkpoint.safetensors"
@@ -26,28 +28,11 @@ METRICS = "metrics.json"
 HISTORY = "history.jsonl"
 RULES = "rules.tsv"
 
-#: What a resumed run may change: how long it goes on.
-CHANGEABLE = {"num_epochs", "patience"}
-
 E = TypeVar("E")
 
 
-class Run(Protocol[E]):
-    """A training run that can be taken up again; `E` is what it calls an epoch."""
-
-    history: list[E]
-
-    def state(self) -> dict[str, Tensor]:
-        """Return the tensors that resuming needs."""
-        ...
-
-    def restore(self, state: dict[str, Tensor], history: list[E]) -> None:
-        """Go on from them."""
-        ...
-
-
 def make_folder(folder: AnyPath) -> None:
-    """Make the folder where it is not there, so that a bad path fails before training and not after."""
+    """Make the folder where it does not exist, so that a bad path fails before training and not after."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -55,7 +40,7 @@ def make_folder(folder: AnyPath) -> None:
 
 
 def write_together(folder: AnyPath, contents: Mapping[str, str | bytes]) -> None:
-    """Write files of a folder; all are on disk before the first takes its place."""
+    """Write files of a folder; all are on disk before the first replaces an older one."""
     make_folder(folder)
     with ExitStack() as stack:
         for name, content in contents.items():
@@ -70,7 +55,7 @@ def _encode(content: str | bytes) -> bytes:
 
 
 def checksums(contents: Mapping[str, str | bytes]) -> dict[str, str]:
-    """Return the SHA-256 of each file: what a file says of those that it belongs to."""
+    """Return the SHA-256 of each file, for another file of the same save to record."""
     return {name: _checksum(_encode(content)) for name, content in contents.items()}
 
 
@@ -78,20 +63,20 @@ def _checksum(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def require_together(path: Path, record: Mapping[str, Any]) -> None:
-    """Raise where a file that `path` belongs to is of another save; folders of old do not tell."""
-    recorded = record.get("checksums", {})
+def require_together(path: Path) -> None:
+    """Raise where a file whose checksum the JSON file `path` records comes from another save."""
+    recorded = read_json(path, dict).get("checksums")
     if not isinstance(recorded, dict):
-        raise damaged(path, "its checksums are no object")
+        raise damaged(path, "no checksums")
     for name, expected in recorded.items():
-        if _checksum(_read(path.with_name(name))) != expected:
+        if _checksum(read_file(path.with_name(name))) != expected:
             raise ModelError(
-                f"{path} and {name} beside it are of two saves: the last was cut short. Learn or weigh again."
+                f"{path} and {name} come from two saves: the last one was cut short. Learn or weigh again."
             )
 
 
 def damaged(path: Path, why: object) -> ModelError:
-    """Return the error for a file that is not what it should be."""
+    """Return the error for a file that is missing or has unexpected content."""
     return ModelError(f"{path} is missing or damaged ({why}). The model is incomplete; learn again.")
 
 
@@ -101,21 +86,25 @@ def require_folder(folder: AnyPath, command: str) -> None:
         raise ModelError(f"There is no model folder {folder}. `{command} --out {folder}` makes one.")
 
 
-def require_version(folder: AnyPath, config: Mapping[str, Any], *versions: int) -> None:
-    """Raise unless a folder is of a format that is read here."""
-    if (found := config.get("format_version")) not in versions:
-        raise ModelError(
-            f"{folder} has format version {found!r}; this neurallp reads {' and '.join(map(str, versions))}. "
-            "Use the version that wrote it, or learn again."
-        )
+def require_version(folder: AnyPath, content: Mapping[str, Any]) -> None:
+    """Raise unless a folder has the format that this version reads."""
+    if (found := content.get("format_version")) == FORMAT_VERSION:
+        return
+    newer = isinstance(found, int) and found > FORMAT_VERSION
+    advice = "Update neurallp" if newer else "Learn the model again"
+    raise ModelError(
+        f"{folder} has format version {found!r}, but this neurallp reads version {FORMAT_VERSION}. {advice}, "
+        "or use the neurallp that wrote it."
+    )
 
 
 def to_json(value: Any) -> str:
-    """Return a value as JSON for people to read."""
+    """Return a value as indented JSON."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
-def _read(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
+    """Return the content of a file of a model; raise a ModelError where it cannot be read."""
     try:
         return read_bytes(path)
     except DataError as error:
@@ -123,9 +112,9 @@ def _read(path: Path) -> bytes:
 
 
 def read_json(path: Path, kind: type) -> Any:
-    """Return the value of a JSON file, which must be of one kind."""
+    """Return the value of a JSON file; raise unless it is of type `kind`."""
     try:
-        value = json.loads(_read(path))
+        value = json.loads(read_file(path))
     except ValueError as error:
         raise damaged(path, error) from error
     if not isinstance(value, kind):
@@ -134,7 +123,7 @@ def read_json(path: Path, kind: type) -> Any:
 
 
 def read_relations(folder: AnyPath) -> Relations:
-    """Return the relations that a model knows."""
+    """Return the relations of a model."""
     path = Path(folder) / RELATIONS
     names = read_json(path, list)
     if not names:
@@ -145,15 +134,49 @@ def read_relations(folder: AnyPath) -> Relations:
         raise damaged(path, error) from error
 
 
-def dump_tensors(tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
-    """Return tensors, wherever they live, as the content of a file."""
-    return save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, metadata)
+# Neural models
 
 
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Return the tensors of a file."""
+def has_model(folder: AnyPath) -> bool:
+    """Return whether a folder holds a neural model, even one that has lost a file."""
+    return any((Path(folder) / name).is_file() for name in (WEIGHTS, CONFIG))
+
+
+def require_no_model(folder: AnyPath) -> None:
+    """Raise where a folder holds a neural model: weighted rules without a model would mix with its files."""
+    if has_model(folder):
+        raise ConfigError(f"{folder} holds a neural model. Give another folder for the weighted rules.")
+
+
+def read_config(folder: AnyPath) -> tuple[Relations, ModelConfig, TrainingConfig, bool]:
+    """Return a model's relations and configurations, and whether each query uses only some operators."""
+    path = Path(folder) / CONFIG
+    config = read_json(path, dict)
+    require_version(folder, config)
     try:
-        return parse_tensors(_read(path))
+        model, training = ModelConfig(**config["model"]), TrainingConfig(**config["training"])
+    except (KeyError, TypeError, ConfigError) as error:
+        raise damaged(path, error) from error
+    return read_relations(folder), model, training, bool(config.get("restricted_operators"))
+
+
+# Arrays
+
+
+def dump_arrays(arrays: "Mapping[str, NDArray[Any]]") -> bytes:
+    """Return arrays as the content of a file."""
+    from safetensors.numpy import save
+
+    return save({name: array.copy(order="C") for name, array in arrays.items()})
+
+
+def read_arrays(path: Path) -> "dict[str, NDArray[Any]]":
+    """Return the arrays of a file."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        return load(read_file(path))
     except SafetensorError as error:
         raise damaged(path, error) from error
 
@@ -167,62 +190,14 @@ def history_lines(history: Iterable[Any]) -> str:
 
 
 def read_epochs(folder: AnyPath, kind: type[E]) -> list[E]:
-    """Return the epochs a model was trained for."""
+    """Return the epochs of a model's training, as objects of type `kind`."""
     path = Path(folder) / HISTORY
     try:
-        return _parse_epochs(_read(path).decode(), kind)
+        return parse_epochs(read_file(path).decode(), kind)
     except (ValueError, TypeError) as error:
         raise damaged(path, error) from error
 
 
-def _parse_epochs(lines: str, kind: type[E]) -> list[E]:
+def parse_epochs(lines: str, kind: type[E]) -> list[E]:
+    """Return the epochs of a history."""
     return [kind(**json.loads(line)) for line in lines.splitlines()]
-
-
-# Checkpoints
-
-
-def dump_checkpoint(run: Run[E], settings: Mapping[str, Any], origin: Mapping[str, Any]) -> bytes:
-    """Return all that resuming needs: `settings` as they were chosen, `origin` as the data has it."""
-    facts = {"settings": settings, "origin": origin}
-    metadata = {"run": json.dumps(facts), "history": history_lines(run.history)}
-    return dump_tensors(run.state(), metadata)
-
-
-def read_settings(folder: AnyPath) -> dict[str, Any]:
-    """Return the settings of the run that a checkpoint is from."""
-    settings: dict[str, Any] = _read_header(folder)[0]["settings"]
-    return settings
-
-
-def resume_run(
-    folder: AnyPath, run: Run[E], settings: Mapping[str, Any], origin: Mapping[str, Any], kind: type[E]
-) -> None:
-    """Take `run` up where the checkpoint in `folder` left off; it may only go on for longer."""
-    before, lines = _read_header(folder)
-    for what, value in origin.items():
-        if before["origin"][what] != value:
-            raise ModelError(
-                f"The data has other {what} than the run in {folder}. Learn into another folder."
-            )
-    for name, value in settings.items():
-        if (old := before["settings"][name]) != value and name not in CHANGEABLE:
-            raise ModelError(
-                f"The run in {folder} has {name} {old}, not {value}. "
-                "Resume with the same settings, or learn into another folder."
-            )
-    run.restore(read_tensors(Path(folder) / CHECKPOINT), _parse_epochs(lines, kind))
-
-
-def _read_header(folder: AnyPath) -> tuple[dict[str, Any], str]:
-    """Return what a checkpoint says of its run, and the lines of its epochs."""
-    path = Path(folder) / CHECKPOINT
-    if not path.exists():
-        raise ModelError(f"{folder} has no {CHECKPOINT}: nothing to resume. Learn without --resume.")
-    try:
-        data = read_bytes(path)
-        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
-        run = json.loads(header["run"])
-        return {name: dict(run[name]) for name in ("settings", "origin")}, header["history"]
-    except (ValueError, TypeError, KeyError) as error:
-        raise damaged(path, error) from error

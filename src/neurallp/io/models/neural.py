@@ -1,4 +1,4 @@
-"""A model folder: weights, configuration, relations, rules, measures and history; never pickle."""
+"""Folders of neural models: weights, configuration, relations, rules, measures and history; no pickle."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -7,9 +7,8 @@ from typing import Any
 
 import torch
 
-from ...config import ModelConfig, TrainingConfig, WeightingConfig
-from ...errors import ConfigError, ModelError
-from ...graph.vocabulary import Relations
+from ...config import TrainingConfig, WeightingConfig
+from ...errors import ModelError
 from ...neural.model import NeuralLP
 from ...neural.training import Epoch, Training
 from ...rules.rule import Rule
@@ -17,44 +16,26 @@ from ...weighting.weighted_rules import WeightedRules
 from ..files import AnyPath
 from ..rules.table import format_rules
 from .calibration import CALIBRATION
+from .checkpoints import dump_checkpoint, dump_tensors, read_tensors, resume_run
 from .folders import (
     CHECKPOINT,
     CONFIG,
+    FORMAT_VERSION,
     HISTORY,
     METRICS,
     RELATIONS,
     RULES,
     WEIGHTS,
     checksums,
-    damaged,
-    dump_checkpoint,
-    dump_tensors,
     history_lines,
+    read_config,
     read_epochs,
-    read_json,
-    read_relations,
-    read_tensors,
     require_folder,
     require_together,
-    require_version,
-    resume_run,
     to_json,
     write_together,
 )
 from .weighted import describe_weighted, drop_weighted
-
-FORMAT_VERSION = 1
-
-
-def has_model(folder: AnyPath) -> bool:
-    """Return whether a folder holds a model, be it one that has lost a file."""
-    return any((Path(folder) / name).is_file() for name in (WEIGHTS, CONFIG))
-
-
-def require_no_model(folder: AnyPath) -> None:
-    """Raise where a folder holds a model: rules weighted by themselves would answer in its place."""
-    if has_model(folder):
-        raise ConfigError(f"{folder} holds a model, which weighted rules would not fit. Give another folder.")
 
 
 def write_model(
@@ -68,7 +49,7 @@ def write_model(
 ) -> None:
     """Write the whole folder; when a file cannot be written, the folder stays as it was.
 
-    Rules that were `weighted` go beside the model they come from; those of an earlier model go.
+    `weighted` rules are written beside the model; those of an earlier model are removed.
     """
     described = _describe(model, training, history, model.state_dict())
     contents = {**described, RULES: format_rules(rules), METRICS: to_json(metrics)}
@@ -80,9 +61,9 @@ def write_model(
 
 
 def write_checkpoint(folder: AnyPath, training: Training) -> None:
-    """Write all that resuming needs as one file, and beside it the best model so far.
+    """Write a checkpoint, and the best model so far beside it.
 
-    Rules, weighted or not, measures and calibration go: they would tell of a model that is no longer there.
+    Rules, measures and calibration are removed: they belong to a model that is replaced.
     """
     contents: dict[str, str | bytes] = {
         CHECKPOINT: dump_checkpoint(training, _settings(training), _origin(training)),
@@ -95,7 +76,7 @@ def write_checkpoint(folder: AnyPath, training: Training) -> None:
 
 
 def resume(folder: AnyPath, training: Training) -> None:
-    """Take `training` up where the checkpoint in `folder` left off; it may only go on for longer."""
+    """Restore `training` from the checkpoint in `folder`."""
     resume_run(folder, training, _settings(training), _origin(training), Epoch)
 
 
@@ -108,20 +89,8 @@ def _origin(training: Training) -> dict[str, Any]:
 
 
 def read_history(folder: AnyPath) -> list[Epoch]:
-    """Return the epochs a model was trained for."""
+    """Return the epochs of a model's training."""
     return read_epochs(folder, Epoch)
-
-
-def read_config(folder: AnyPath) -> tuple[Relations, ModelConfig, TrainingConfig, bool]:
-    """Return what a model folder says of itself; raise when it is not one this version can use."""
-    path = Path(folder) / CONFIG
-    config = read_json(path, dict)
-    require_version(folder, config, FORMAT_VERSION)
-    try:
-        model, training = ModelConfig(**config["model"]), TrainingConfig(**config["training"])
-    except (KeyError, TypeError, ConfigError) as error:
-        raise damaged(path, error) from error
-    return read_relations(folder), model, training, bool(config.get("restricted_operators"))
 
 
 def read_model(folder: AnyPath) -> tuple[NeuralLP, TrainingConfig, list[Epoch]]:
@@ -137,14 +106,14 @@ def read_model(folder: AnyPath) -> tuple[NeuralLP, TrainingConfig, list[Epoch]]:
     except RuntimeError as error:
         raise ModelError(f"{path} does not fit {CONFIG} and {RELATIONS} beside it. Learn again.") from error
     history = read_history(folder)
-    require_together(Path(folder) / CONFIG, read_json(Path(folder) / CONFIG, dict))
+    require_together(Path(folder) / CONFIG)
     return model, training, history
 
 
 def _describe(
     model: NeuralLP, training: TrainingConfig, history: Iterable[Epoch], weights: Mapping[str, torch.Tensor]
 ) -> dict[str, str | bytes]:
-    """Return the files that loading needs; the configuration tells what the others are known by."""
+    """Return the files that loading needs; the configuration records the checksums of the others."""
     contents: dict[str, str | bytes] = {
         RELATIONS: to_json(list(model.relations)),
         HISTORY: history_lines(history),

@@ -12,29 +12,26 @@ from ...qa.model import QuestionModel
 from ...qa.tokens import WordVocabulary
 from ...qa.training import QuestionEpoch, QuestionTraining
 from ..files import AnyPath
+from .checkpoints import dump_checkpoint, dump_tensors, read_tensors, resume_run
 from .folders import (
     CHECKPOINT,
     CONFIG,
+    FORMAT_VERSION,
     HISTORY,
     METRICS,
     RELATIONS,
     WEIGHTS,
     damaged,
-    dump_checkpoint,
-    dump_tensors,
     history_lines,
     read_epochs,
     read_json,
     read_relations,
-    read_tensors,
     require_folder,
     require_version,
-    resume_run,
     to_json,
     write_together,
 )
 
-FORMAT_VERSION = 1
 KIND = "questions"
 WORDS = "words.json"
 
@@ -115,7 +112,7 @@ def read_question_model(
     config = read_json(path, dict)
     if config.get("kind") != KIND:
         raise ModelError(f"{folder} holds no model of questions in words. `neurallp qa learn` makes one.")
-    require_version(folder, config, FORMAT_VERSION)
+    require_version(folder, config)
     try:
         model_config = QuestionConfig(**config["model"])
         training = QuestionTrainingConfig(**config["training"])

@@ -1,4 +1,4 @@
-"""What an experiment is made of: plans of tables, whose lines are cells, each measured for every seed."""
+"""What an experiment is made of: tables, whose rows are measured for every seed."""
 
 import json
 import re
@@ -10,20 +10,20 @@ from typing import Any
 
 from .tables import Table
 
-#: What one run found: figures by measure, under `optimistic` those with ties in the answer's favour, and
-#: whatever else tables and pictures are made of. Plain JSON.
+#: The result of one run as JSON: figures by measure, those with optimistic ties under `optimistic`,
+#: and whatever else tables and pictures are made of.
 Outcome = Mapping[str, Any]
 
-#: Under this name an outcome says why there are no figures.
+#: The key of the reason why an outcome has no figures.
 FAILED = "failed"
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One line of a table: its names, the published figures, and what measures ours.
+class TableRow:
+    """One row of a table: its labels, the published figures, and the function that measures ours.
 
     `measure(seed=…, **arguments)` may run in another process: it is a function of a module, its
-    arguments are plain JSON. A cell without it is shown as published.
+    arguments are plain JSON. A row without it is shown as published.
     """
 
     labels: Mapping[str, str]
@@ -33,9 +33,9 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """A file name that is the cell's own: equal for equal work, whatever table it stands in.
+        """A file name for the row's outcomes: equal for equal measurements, in whatever table.
 
-        The device is left out: where a cell is measured does not make it another one.
+        The device is left out: the same row may be measured on another one.
         """
         work = {key: value for key, value in self.arguments.items() if key != "device"}
         what = getattr(self.measure, "__qualname__", ""), work
@@ -45,33 +45,33 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A table to be: cells, and the measures that get columns."""
+class TableSpec:
+    """A table before it is measured: its rows, and the measures that become columns."""
 
     title: str
     measures: tuple[str, ...]
-    cells: tuple[Cell, ...]
+    rows: tuple[TableRow, ...]
     notes: tuple[str, ...] = ()
 
 
 class Results:
-    """What was found so far: the outcomes of each cell by seed."""
+    """The outcomes of each row by seed."""
 
     def __init__(self) -> None:
         self._outcomes: dict[str, dict[int, Outcome]] = {}
 
-    def add(self, cell: Cell, seed: int, outcome: Outcome) -> None:
-        """Keep what a cell gave for a seed."""
-        self._outcomes.setdefault(cell.name, {})[seed] = outcome
+    def add(self, row: TableRow, seed: int, outcome: Outcome) -> None:
+        """Keep the outcome of a row for a seed."""
+        self._outcomes.setdefault(row.name, {})[seed] = outcome
 
-    def of(self, cell: Cell) -> list[Outcome]:
+    def of(self, row: TableRow) -> list[Outcome]:
         """Return the outcomes that have figures, in order of their seeds."""
-        found = self._outcomes.get(cell.name, {})
+        found = self._outcomes.get(row.name, {})
         return [found[seed] for seed in sorted(found) if FAILED not in found[seed]]
 
-    def why_not(self, cell: Cell) -> str | None:
-        """Return why a cell has no figures, where it was tried."""
-        reasons = [found.get(FAILED) for found in self._outcomes.get(cell.name, {}).values()]
+    def why_not(self, row: TableRow) -> str | None:
+        """Return the reason why a row that was tried has no figures."""
+        reasons = [found.get(FAILED) for found in self._outcomes.get(row.name, {}).values()]
         return next(filter(None, reasons), None)
 
 
@@ -85,13 +85,13 @@ def _no_pictures(results: Results, out: Path) -> None:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Tables that are measured, tables made of what the cells kept besides, and pictures of it."""
+    """Tables that are measured, tables and pictures made of other parts of the outcomes."""
 
-    plans: tuple[Plan, ...]
+    tables: tuple[TableSpec, ...]
     more_tables: Callable[[Results], Iterable[Table]] = _no_tables
     draw: Callable[[Results, Path], None] = _no_pictures
 
-    def cells(self) -> list[Cell]:
-        """Return what is to be measured, each cell once though it may stand in several tables."""
-        cells = (cell for plan in self.plans for cell in plan.cells if cell.measure is not None)
-        return list({cell.name: cell for cell in cells}.values())
+    def rows(self) -> list[TableRow]:
+        """Return the rows to measure, each once though it may be in several tables."""
+        rows = (row for table in self.tables for row in table.rows if row.measure is not None)
+        return list({row.name: row for row in rows}.values())

@@ -1,9 +1,9 @@
-"""Learning rules as long as a path on a grid: what it takes beside the defaults (figures in docs/results.md).
+"""Training on long paths of a grid: how it differs from the defaults (figures in docs/results.md).
 
-- Queries begin far apart: unit rows of the embedding hardly move the controller's gates.
-- Operators begin nearly alike at every step, so that pairs at the edge of the map, which tell good paths from
-  bad ones, are seen before a step has made up its mind.
-- What a start does not solve is begun anew, by itself and with another seed.
+- The rows of the query embedding are long: rows of length 1 hardly change the controller's gates.
+- The operator weights are small, so that attention is nearly uniform at first, and pairs at the edge of the
+  map, which distinguish right paths from wrong ones, are seen before a step prefers an operator.
+- Queries that one training run does not solve are trained again, without the others and with another seed.
 """
 
 from dataclasses import replace
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..config import configure
 from ..controller.attention import Attention
 from ..engines import make_engine
 from ..evaluation import Evaluation, Scorer, per_relation, rank_questions
@@ -22,7 +21,8 @@ from ..graph.operators import Operators
 from ..graph.questions import KnownAnswers, ask_both_ways
 from ..graph.scores import Scores
 from ..neural.model import ModelScorer, NeuralLP
-from ..pipeline.learn import finish, prepare
+from ..neural.training import Training
+from ..pipeline.learn import Callbacks, learn
 
 SETTINGS: dict[str, Any] = {
     "num_epochs": 20,
@@ -34,23 +34,23 @@ SETTINGS: dict[str, Any] = {
 #: A batch holds this many questions of each query, so that few queries learn in as many steps as many.
 QUESTIONS_PER_QUERY = 6
 
-#: The loss below which a start that gets all pairs right may end: its rules can be read.
+#: The loss below which a run that ranks all pairs first may stop: each query then has one clear rule.
 SETTLED = 0.1
 
-#: How long the rows of the query embedding begin, where the default is 1.
+#: The initial length of the rows of the query embedding; the default is 1.
 QUERY_NORM = 11.0
 
-#: What the weights of the operators are multiplied by before learning begins.
+#: The factor of the initial operator weights.
 OPERATOR_SCALE = 0.1
 
 
 class Starts:
-    """Models of the same queries; each query is answered by the one that knows it best."""
+    """Models of the same queries; each query is answered by the model that validates best on it."""
 
     def __init__(self, split: Split) -> None:
         self.split = split
         self.num = 0
-        # The map alone: pairs of a query must not lead to each other.
+        # Only the facts of the map: the pairs of a query must not be edges.
         operators = Operators.of_facts(split.facts, len(split.entities), len(split.relations))
         self.engine = make_engine("auto", operators)
         self._models: dict[int, NeuralLP] = {}
@@ -58,11 +58,11 @@ class Starts:
 
     @property
     def unsolved(self) -> set[int]:
-        """The relations that are not right about all pairs to learn from, one way or the other."""
+        """The relations with a training pair that is not ranked first, in either direction."""
         return {int(query) % len(self.split.relations) for query, mrr in self._mrr.items() if mrr < 1}
 
     def add(self, model: NeuralLP, part: Split) -> None:
-        """Take `model` for the queries that it knows better than those before; test is not looked at."""
+        """Use `model` for the queries on which it validates better than those before."""
         self.num += 1
         found = evaluate_queries(ModelScorer(model, self.engine), part, part.valid)
         for query, evaluation in found.items():
@@ -75,7 +75,7 @@ class Starts:
 
     @torch.no_grad()
     def certainty(self, query: int) -> float:
-        """Return the confidence of the rule that takes the likeliest operator and memory at each step."""
+        """Return the confidence of the rule with the largest operator and memory attention at each step."""
         likeliest = [each.max(-1).values.prod(-1) for each in self.attend(np.array([query])).pair]
         return float((likeliest[0] * likeliest[1]).max())
 
@@ -93,47 +93,64 @@ class Starts:
         return anyone.scores(self.engine, sources, queries, self.attend)
 
 
-def learn_paths(split: Split, num_steps: int, seed: int, most_starts: int, *, plain: bool = False) -> Starts:
-    """Return what was learned when all queries are solved, or after `most_starts`."""
+def learn_paths(split: Split, num_steps: int, seed: int, max_starts: int, *, plain: bool = False) -> Starts:
+    """Return the models after all queries are solved, or after `max_starts` runs."""
     starts = Starts(split)
-    for start in range(most_starts):
+    for start in range(max_starts):
         if not starts.unsolved:
             break
         part = _about(split, starts.unsolved)
-        starts.add(_learn_once(part, num_steps, most_starts * seed + start, plain), part)
+        starts.add(_learn_once(part, num_steps, max_starts * seed + start, plain), part)
     return starts
 
 
 def _about(split: Split, relations: set[int]) -> Split:
-    """Return the split with the pairs of some queries only; what is learned from is validated too."""
+    """Return the split with the pairs of some queries only; the training pairs are validated too."""
     train, valid, test = (
         triples[np.isin(triples[:, 1], list(relations))] for triples in (split.train, split.valid, split.test)
     )
     return replace(split, train=train, valid=np.concatenate([train, valid]), test=test)
 
 
+class _StopWhenSolved(Callbacks):
+    """Initialise the model for long rules unless `plain`, and stop when all pairs are right and settled."""
+
+    def __init__(self, plain: bool) -> None:
+        self.plain = plain
+        self.solved: NeuralLP | None = None
+
+    def on_training(self, training: Training) -> None:
+        if not self.plain:
+            initialise_for_long_rules(training.model)
+
+    def on_epoch(self, training: Training) -> None:
+        last = training.history[-1]
+        if last.valid_mrr == 1.0 and last.loss < SETTLED:
+            self.solved = training.model
+
+    def should_stop(self) -> bool:
+        return self.solved is not None
+
+
 def _learn_once(part: Split, num_steps: int, seed: int, plain: bool) -> NeuralLP:
+    """Return the model that solved all queries, or the best one on validation."""
     batch_size = QUESTIONS_PER_QUERY * len(np.unique(part.train[:, 1]))
-    configs = configure(num_steps=num_steps, seed=seed, batch_size=batch_size, **SETTINGS)
-    training = prepare(part, *configs)
-    if not plain:
-        begin_apart(training.model)
-    for epoch in training.epochs():
-        if epoch.valid_mrr == 1.0 and epoch.loss < SETTLED:
-            return training.model
-    return finish(training).model
+    callbacks = _StopWhenSolved(plain)
+    settings = {**SETTINGS, "num_steps": num_steps, "seed": seed, "batch_size": batch_size}
+    program = learn(part, weigh=False, callbacks=callbacks, **settings)
+    return callbacks.solved or program.model
 
 
 @torch.no_grad()
-def begin_apart(model: NeuralLP) -> None:
-    """Move queries apart, and let operators begin alike at all steps."""
+def initialise_for_long_rules(model: NeuralLP) -> None:
+    """Lengthen the rows of the query embedding, and shrink the operator weights."""
     model.controller.embedding.weight.mul_(QUERY_NORM)
     for controller in model.controller.controllers:
         controller.operator.weight.mul_(OPERATOR_SCALE)  # type: ignore[union-attr, operator]
 
 
 def evaluate_queries(scorer: Scorer, split: Split, triples: Ids) -> dict[int, Evaluation]:
-    """Return the measures of each query, and of its inverse apart from it."""
+    """Return the measures of each query; those of inverses are separate."""
     questions = ask_both_ways(triples, len(split.relations))
     known = KnownAnswers(split.true_triples, len(split.relations))
     ranks = rank_questions(scorer, questions, known)

@@ -12,7 +12,7 @@ from samples import edges, knowledge_bases
 
 from neurallp import KnowledgeBase, Reasoner
 from neurallp.graph.operators import Operators
-from neurallp.reasoning.paths import PathLattice
+from neurallp.rules.paths import PathLattice
 from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
 
 ENTITY = st.integers(0, 4)
@@ -53,6 +53,6 @@ def test_of_millions_of_paths_only_those_shown_are_found():
     proof = Reasoner(kb, WeightedRules(kb.relations, kb.reflexive_relations, {0: rules})).explain(
         "x", "r", "y", k=3
     )
-    assert [part.path for part in proof.parts] == [("x", "a0", "b0", f"c{i}", "y") for i in range(3)]
-    assert [part.amount for part in proof.parts] == pytest.approx([150**-3] * 3)
+    assert [term.path for term in proof.terms] == [("x", "a0", "b0", f"c{i}", "y") for i in range(3)]
+    assert [term.contribution for term in proof.terms] == pytest.approx([150**-3] * 3)
     assert proof.remainder == pytest.approx(1 - 3 * 150**-3)

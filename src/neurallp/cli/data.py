@@ -1,14 +1,12 @@
 """`data list`, `data get` and `data verify`: the public data sets."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
 from .options import Json
-from .output import console, log, plain_table, print_json, say
+from .output import console, plain_table, print_json, progress, say
 
 if TYPE_CHECKING:
     from ..datasets.registry import PublicSet
@@ -24,7 +22,7 @@ Names = Annotated[
 
 @data.command("list")
 def list_sets(as_json: Json = False) -> None:
-    """Name the sets, their licences, and whether they are here."""
+    """List the sets, their licences, and whether they are downloaded."""
     from ..datasets.registry import SETS, data_folder
 
     folder = data_folder()
@@ -52,13 +50,13 @@ def list_sets(as_json: Json = False) -> None:
 
 @data.command()
 def get(names: Names) -> None:
-    """Download sets, check them, and keep them; what broke off goes on when asked again."""
+    """Download sets and check them; a download that was cut continues with the same command."""
     from ..datasets.download import fetch
     from ..datasets.registry import data_folder
 
     for public in _wanted(names):
-        with _bar(public.name) as on_progress:
-            folder = fetch(public, data_folder(), on_progress)
+        with progress(public.name, unit="bytes") as bar:
+            folder = fetch(public, data_folder(), bar.set)
         say(f"{public.licence}. {public.home}")
         console.print(escape(str(folder)), soft_wrap=True)
 
@@ -68,7 +66,7 @@ def verify(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]", help="Which sets.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare what is here with what is known of it; a difference exits with 1."""
+    """Compare downloaded sets with their checksums; exit with 1 where they differ."""
     from ..datasets import registry
 
     folder = registry.data_folder()
@@ -90,14 +88,3 @@ def _wanted(names: list[str]) -> "list[PublicSet]":
     from ..datasets.registry import find_sets
 
     return [public for name in names for public in find_sets(name)]
-
-
-@contextmanager
-def _bar(name: str) -> Iterator[Callable[[int, int | None], object]]:
-    """Give what shows how far a download is, on a terminal."""
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=log, disable=not log.is_terminal, transient=True) as progress:
-        task = progress.add_task(name, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)

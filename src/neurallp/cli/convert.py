@@ -1,0 +1,63 @@
+"""`convert`: triples in another format."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import ConfigError
+from .options import Json, Prefixes, existing_data, parse_prefixes
+from .output import print_json, print_line
+
+
+def convert(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="IN", callback=existing_data, help="A file of triples, or a folder of a split."
+        ),
+    ],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="A file, whose suffix gives the format.")],
+    to: Annotated[
+        str | None, typer.Option(metavar="SUFFIX", help="The suffix of the files, where IN is a folder.")
+    ] = None,
+    prefix: Prefixes = None,
+    as_json: Json = False,
+) -> None:
+    """Write the triples of IN in the format of OUT.
+
+    Both are .tsv, .csv, .txt, .parquet, .nt, .ttl or .rdf, perhaps .gz; OUT may be .pl or .problog too.
+    Where IN is a folder, OUT is one too, and --to is the suffix of its files, such as ttl or tsv.gz.
+    """
+    from ..io.triples import read_file, write_triples
+
+    prefixes = parse_prefixes(prefix)
+    num_triples, num_literals, relations = 0, 0, set()
+    for before, after in _files_to_convert(source, target, to):
+        file = read_file(before)
+        write_triples(after, file.triples, {**file.prefixes, **prefixes})
+        num_triples += len(file.triples)
+        num_literals += file.num_literals
+        relations |= {relation for _, relation, _ in file.triples}
+    if as_json:
+        sizes = {"triples": num_triples, "relations": len(relations), "literals": num_literals}
+        print_json({"out": str(target), **sizes})
+        return
+    literals = f"; {num_literals:,} that end in a literal were left out" if num_literals else ""
+    print_line(f"{num_triples:,} triples of {len(relations):,} relations in {target}{literals}.")
+
+
+def _files_to_convert(source: Path, target: Path, to: str | None) -> list[tuple[Path, Path]]:
+    """Return pairs of a file to read and one to write: a single pair, or one for each part of a split."""
+    from ..io.models.folders import make_folder
+    from ..io.triples import find_parts
+
+    if source.is_dir() and to is None:
+        raise ConfigError(f"{source} is a folder. Give the format of its files, as in --to ttl.")
+    if not source.is_dir() and to is not None:
+        raise ConfigError(f"--to is for folders; {source} takes its format from the suffix of {target}.")
+    if to is None:
+        return [(source, target)]
+    parts = find_parts(source)
+    make_folder(target)
+    return [(file, target / f"{part}.{to.removeprefix('.')}") for part, file in parts.items()]

@@ -1,0 +1,38 @@
+"""`import`: rules that other programs wrote."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .export import Distinct, Facts, count_and_compare, report_rules, require_distinct
+from .options import Json, existing_data
+
+
+def import_rules(
+    rules: Annotated[
+        Path,
+        typer.Argument(metavar="RULES", callback=existing_data, help="Rules as another program wrote them."),
+    ],
+    form: Annotated[str, typer.Option("--format", help="amie, anyburl, json or tsv.")],
+    out: Annotated[Path, typer.Option(help="Where the rules go.")] = Path("rules.tsv"),
+    distinct: Distinct = None,
+    data: Facts = None,
+    as_json: Json = False,
+) -> None:
+    """Read RULES that another program wrote.
+
+    Rules that are not chains of variables are skipped, equal rules are merged, and rules by which a fact
+    implies itself are dropped.
+    """
+    from ..io import rules as exchange
+    from ..io.rules.table import write_rules
+    from ..rules.simplify import simplify
+
+    file = exchange.import_rules(rules, form)
+    # Imported confidences are measured on facts, so those of equal rules do not add up.
+    simplified = simplify(require_distinct(file.rules, distinct), combine=max)
+    found, subsumed = count_and_compare(simplified.rules, data)
+    write_rules(out, found)
+    counts = {"skipped": file.num_skipped, "merged": simplified.num_merged, "vacuous": simplified.num_vacuous}
+    report_rules(out, "tsv", found, counts, subsumed, as_json)

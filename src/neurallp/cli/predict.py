@@ -1,0 +1,56 @@
+"""`predict`: the answers to every question about a knowledge base, into a file."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from .completion import complete_relation
+from .options import Data, Json, Source, load_reasoner
+from .output import console, print_json, progress
+
+if TYPE_CHECKING:
+    from ..reasoning.answers import Predictions
+
+
+def predict(
+    model: Source,
+    data: Data,
+    out: Annotated[
+        Path, typer.Option(help="Where the answers go: .parquet, or .tsv, .csv, .jsonl, also .gz.")
+    ],
+    relation: Annotated[
+        list[str] | None,
+        typer.Option(autocompletion=complete_relation, help="Only this one (~name: its inverse; repeat)."),
+    ] = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="Answers to each question, at most.")] = 10,
+    known: Annotated[bool, typer.Option("--known", help="Also answers that are facts of DATA.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Answer every question about DATA, into a file.
+
+    Every entity is asked about with every relation. The answers are those that are not facts of DATA and,
+    with weighted rules, that follow from a rule other than the prior.
+    """
+    from ..io.predictions import find_writer, write_predictions
+
+    find_writer(out)
+    reasoner = load_reasoner(model, data)
+    names = list(relation or reasoner.relations)
+    batches = reasoner.predict(names, k, known=known)
+    total = len(names) * len(reasoner.kb.entities)
+    num_rows = write_predictions(out, _watch(batches, total, as_json))
+    if as_json:
+        print_json({"out": str(out), "questions": total, "answers": num_rows})
+    else:
+        console.print(escape(f"{num_rows:,} answers to {total:,} questions in {out}."), soft_wrap=True)
+
+
+def _watch(batches: "Iterable[Predictions]", total: int, quiet: bool) -> "Iterator[Predictions]":
+    """Yield the batches, with a progress bar."""
+    with progress("Asking", total, quiet=quiet) as bar:
+        for batch in batches:
+            yield batch
+            bar.advance(batch.num_questions)

@@ -1,0 +1,80 @@
+"""Scores of rules that were written by hand or imported."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+import numpy as np
+
+from ...graph.arrays import Ids
+from ...graph.knowledge_base import KnowledgeBase
+from ...graph.operators import Operators
+from ...graph.scores import Scores
+from ...rules.paths import find_paths
+from ...rules.rule import Rule
+from ...rules.simplify import invert_rule
+from ...rules.support import PathCounter, body_ids, count_paths
+from . import PathTerm
+
+
+class GivenScorer:
+    """Rules written by hand or imported: score(y | x) = sum of confidence x number of paths from x to y.
+
+    A query without rules of its own is answered by the rules of its inverse, each inverted.
+    """
+
+    has_logarithmic_scores: ClassVar[bool] = False
+
+    def __init__(
+        self, rules: Iterable[Rule], kb: KnowledgeBase, operators: Operators, engine: str = "auto"
+    ) -> None:
+        """Bind rules to facts. No engine is used: paths are counted."""
+        self.relations, self.operators = kb.relations, operators
+        self._rules: defaultdict[int, list[Rule]] = defaultdict(list)
+        deductive = (rule for rule in rules if rule.is_deductive)
+        for rule in sorted(deductive, key=lambda rule: -rule.confidence):
+            self._rules[self.relations.operator_id(rule.target)].append(rule)
+        for query in list(self._rules):
+            inverse = self.relations.inverse(query)
+            self._rules[inverse] = self._rules[inverse] or list(map(invert_rule, self._rules[query]))
+
+    def rules(self, query: int) -> Iterator[Rule]:
+        """Yield the rules of a query, the most confident first."""
+        yield from self._rules.get(query, ())
+
+    def scores(self, sources: Ids, queries: Ids) -> Scores:
+        """Return a row of scores for each question; the questions of each query are scored together."""
+        order = np.argsort(queries, kind="stable")
+        distinct, first = np.unique(queries[order], return_index=True)
+        groups = zip(distinct.tolist(), np.split(sources[order], first[1:]), strict=True)
+        return Scores.stacked([self._scores(query, group) for query, group in groups])[np.argsort(order)]
+
+    reached = scores
+
+    def _scores(self, query: int, sources: Ids) -> Scores:
+        rules = list(self.rules(query))
+        none = Scores.none(len(sources), self.operators.num_entities)
+        scores = Scores.added([none, *self._rule_scores(rules, sources)])
+        if not rules or not all(rule.distinct_ends for rule in rules):
+            return scores
+        return scores.replaced(np.arange(len(sources)), sources, -np.inf)
+
+    def _rule_scores(self, rules: list[Rule], sources: Ids) -> Iterator[Scores]:
+        """Yield for each rule its confidence times its paths; bodies in order share what begins alike."""
+        counter = PathCounter(self.operators, sources)
+        for rule in sorted(rules, key=lambda rule: body_ids(rule, self.relations)):
+            body = body_ids(rule, self.relations)
+            if rule.inequalities:
+                counts = count_paths(self.operators, body, rule.all_inequalities, sources)
+            else:
+                counts = counter.count(body)
+                if rule.distinct_ends:
+                    counts = counts.replaced(np.arange(len(sources)), sources, 0.0)
+            yield counts.times(rule.confidence)
+
+    def terms(self, source: int, query: int, answer: int) -> Iterator[PathTerm]:
+        """Yield every rule with every path along its body."""
+        for rule in self.rules(query):
+            for path in find_paths(self.operators, body_ids(rule, self.relations), source, answer):
+                if rule.satisfies_inequalities(path):
+                    yield rule, path, rule.confidence

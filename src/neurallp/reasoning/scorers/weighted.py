@@ -1,0 +1,158 @@
+"""Scores of weighted rules: sums of weights times features, and the paths behind them."""
+
+import heapq
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import ClassVar
+
+import numpy as np
+
+from ...graph.arrays import Floats, Ids
+from ...graph.knowledge_base import KnowledgeBase
+from ...graph.operators import Operators
+from ...graph.parallel import num_cores
+from ...graph.scores import Scores
+from ...rules.rule import Rule
+from ...weighting.features import Features, FeatureWalker, ask
+from ...weighting.fitting_kernels import add_scores
+from ...weighting.graph_index import GraphIndex
+from ...weighting.kinds import CompiledRules, compile_rules, get_kind
+from ...weighting.weighted_rules import WeightedRules
+from . import PathTerm
+
+#: Questions that a thread takes at a time.
+CHUNK = 64
+
+
+class WeightedScorer:
+    """Weighted rules applied to the facts of a knowledge base that has their relations."""
+
+    has_logarithmic_scores: ClassVar[bool] = True
+
+    def __init__(
+        self, weighted: WeightedRules, kb: KnowledgeBase, operators: Operators, engine: str = "auto"
+    ) -> None:
+        """Bind rules to facts. No engine is used: features are computed directly."""
+        self.weighted, self.index = weighted, GraphIndex(kb, operators)
+        self._idle: list[FeatureWalker] = []
+        self._compiled: dict[int, tuple[CompiledRules, Floats]] = {}
+
+    def rules(self, query: int) -> Iterator[Rule]:
+        """Yield the rules of a query."""
+        return self.weighted.rules(query)
+
+    def scores(self, sources: Ids, queries: Ids) -> Scores:
+        """Return a row of scores for each question, computed on all cores."""
+        return self._in_chunks(self._score, sources, queries)
+
+    def reached(self, sources: Ids, queries: Ids) -> Scores:
+        """Return the scores of answers that rules predict; a dense term alone predicts nothing."""
+        return self._in_chunks(self._reach, sources, queries)
+
+    def _in_chunks(self, score: Callable[[Ids, int], Scores], sources: Ids, queries: Ids) -> Scores:
+        order = np.argsort(queries, kind="stable")
+        bounds = np.flatnonzero(np.diff(queries[order], prepend=-1))
+        chunks = [
+            group[start : start + CHUNK]
+            for group in np.split(order, bounds[1:])
+            for start in range(0, len(group), CHUNK)
+        ]
+        if len(chunks) == 1:
+            return score(sources[order], int(queries[0]))[np.argsort(order)]
+        with ThreadPoolExecutor(num_cores()) as pool:
+            parts = list(pool.map(lambda rows: score(sources[rows], int(queries[rows[0]])), chunks))
+        return Scores.stacked(parts)[np.argsort(order)]
+
+    def _score(self, sources: Ids, query: int) -> Scores:
+        rows = np.repeat(self._compile(query)[1][None], len(sources), axis=0)
+        for start, found in self._gather(query, sources):
+            weights = self.weighted.queries[query].weights[:, :, None]
+            for row, first, end in zip(rows[start:], found.starts, found.ends, strict=False):
+                add_scores(found.entries, first, end, weights, row[None])
+        if self.weighted.excludes_source(query):
+            rows[np.arange(len(sources)), sources] = -np.inf
+        return Scores.of_dense(rows)
+
+    def _reach(self, sources: Ids, query: int) -> Scores:
+        """Return the scores of entities that rules raise above the dense term."""
+        dense, excludes = self._compile(query)[1], self.weighted.excludes_source(query)
+        row, found_by = dense.copy(), []
+        for start, found in self._gather(query, sources):
+            weights = self.weighted.queries[query].weights[:, :, None]
+            for source, first, end in zip(sources[start:], found.starts, found.ends, strict=False):
+                add_scores(found.entries, first, end, weights, row[None])
+                own = slice(*found.entries.bounds[[first, end]])
+                predicted = np.unique(found.entries.entities[own]).astype(np.int64)
+                scores = row[predicted]
+                row[predicted] = dense[predicted]
+                kept = (scores > dense[predicted]) & ~(excludes & (predicted == source))
+                found_by.append((predicted[kept], scores[kept]))
+        return Scores.listed(len(dense), found_by or [(sources[:0], dense[:0])] * len(sources))
+
+    def _gather(self, query: int, sources: Ids) -> Iterator[tuple[int, Features]]:
+        """Yield the place of a first source and the features from there on, as many as there is room for."""
+        # Threads need no lock: popping and appending are atomic.
+        walker, (compiled, _) = self._take_walker(), self._compile(query)
+        start = 0 if compiled.plans else len(sources)
+        while start < len(sources):
+            found = walker.gather(compiled.plans, ask(query, sources[start:]))
+            yield start, found
+            start += len(found)
+        self._idle.append(walker)
+
+    def _take_walker(self) -> FeatureWalker:
+        """Return an idle walker, or a new one."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return FeatureWalker(self.index, self.weighted.max_depth)
+
+    def _compile(self, query: int) -> tuple[CompiledRules, Floats]:
+        """Return a query's rules, compiled, and the dense term of each entity's score; kept once made."""
+        if query not in self._compiled:
+            weighted = self.weighted.queries.get(query)
+            compiled = compile_rules(self.index, query, weighted.rules if weighted else ())
+            number, values, _ = compiled.dense
+            weight = weighted.weights[number, 0] if weighted and number >= 0 else 0.0
+            self._compiled[query] = compiled, weight * values
+        return self._compiled[query]
+
+    def terms(self, source: int, query: int, answer: int) -> Iterator[PathTerm]:
+        """Yield the contribution of each rule along each path, largest first, with those against the answer.
+
+        A rule's contribution is divided among its paths by its kind.
+        """
+        if source == answer and self.weighted.excludes_source(query):
+            return
+        order = count()  # breaks ties without comparing rules
+        heap: list[tuple[float, int, PathTerm | None, Iterator[PathTerm]]] = []
+        for number, contribution in self._contributions(source, query, answer):
+            terms = self._terms(query, number, (source, answer), contribution)
+            heapq.heappush(heap, (-abs(contribution), next(order), None, terms))
+        while heap:
+            _, _, term, terms = heapq.heappop(heap)
+            if term is not None:
+                yield term
+            if (following := next(terms, None)) is not None:
+                heapq.heappush(heap, (-abs(following[-1]), next(order), following, terms))
+
+    def _contributions(self, source: int, query: int, answer: int) -> Iterator[tuple[int, float]]:
+        """Yield the contribution of each rule, by its number, to the score of one answer."""
+        compiled, dense = self._compile(query)
+        if dense[answer]:
+            yield compiled.dense.number, float(dense[answer])
+        for _, found in self._gather(query, np.array([source])):
+            entities, *columns = found.rows(0)
+            rules, forward, backward = (column[entities == answer] for column in columns)
+            features = np.stack([np.ones(len(rules)), forward, backward], axis=1)
+            amounts = (self.weighted.queries[query].weights[rules] * features).sum(axis=1)
+            yield from zip(rules.tolist(), amounts.tolist(), strict=True)
+
+    def _terms(
+        self, query: int, number: int, ends: tuple[int, int], contribution: float
+    ) -> Iterator[PathTerm]:
+        """Yield a rule's paths with the share of its contribution that each has, largest first."""
+        rule = self.weighted.rule(query, number)
+        for path, share in get_kind(rule.kind).paths(self.index, rule, ends):
+            yield rule, path, contribution * share

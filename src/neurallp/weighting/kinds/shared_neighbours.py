@@ -1,0 +1,126 @@
+"""What the two kinds of shared-neighbour rules have in common.
+
+They compare the source, or the answer, with other entities that have the same neighbour D by one operator b.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...graph.arrays import Body, Floats, Ids
+from ...graph.compilation import kernel_function
+from ...graph.vocabulary import Relations
+from ...rules.rule import Rule
+from ..features_kernels import (
+    CsrSegments,
+    Entries,
+    Scratch,
+    Small,
+    clear_frontier,
+    find_segment,
+    write_segment,
+)
+from ..graph_index import GraphIndex
+from .base import Candidate, CandidateSearch, Kind
+
+#: Added to the number of entities counted, so that a share of very few is small.
+SMOOTHING = 5
+
+#: Rules found for a query, at most.
+MAX_RULES = 20
+
+
+class SharedNeighbours(Kind):
+    """Forward is the largest confidence over all neighbours D, backward their noisy-or.
+
+    The confidence of a D is the share of right answers among the other entities that have this D.
+    """
+
+    #: Where in the rule's path the neighbour D stands.
+    neighbour_place: int
+    inequalities: tuple[tuple[int, int], ...]
+
+    @abstractmethod
+    def body(self, query: int, operator: int, inverse: int) -> Body:
+        """Return the path of the rule from X to Y."""
+
+    def find(self, search: CandidateSearch, query: int, max_length: int) -> list[Candidate]:
+        """Return the operators that predict known answers most often and most precisely."""
+        every = [Candidate(self.name, (k,)) for k in range(search.index.num_operators)]
+        predicted, right = search.count(query, every, search.sample(query, search.config.num_pairs)).T
+        scores = right**2 / np.maximum(predicted, 1)
+        order = np.argsort(-scores, kind="stable")[:MAX_RULES]
+        return [every[k] for k in order[scores[order] > 0]]
+
+    def compile(self, index: GraphIndex, query: int, rules: Mapping[int, Candidate]) -> Small:
+        """Return (rule, 2): operator and number."""
+        rows = [(rule.operators[0], number) for number, rule in rules.items()]
+        return np.array(rows, dtype=np.int32).reshape(-1, 2)
+
+    def rule(self, relations: Relations, query: int, candidate: Candidate, exclude_source: bool) -> Rule:
+        """Return the rule along the path; the source is neither D nor the other entity nor the answer."""
+        (operator,), name = candidate.operators, relations.operator_name
+        body = self.body(query, operator, relations.inverse(operator))
+        return Rule(
+            name(query),
+            tuple(map(name, body)),
+            0.0,
+            distinct_ends=True,
+            inequalities=self.inequalities,
+            kind=self.name,
+        )
+
+    def candidate(self, rule: Rule, relations: Relations) -> Candidate:
+        """Return the operator that leads to the neighbour."""
+        return Candidate(self.name, (relations.operator_id(rule.body[self.neighbour_place - 1]),))
+
+    def step_weights(self, index: GraphIndex, body: Body, place: int, entities: Ids) -> Floats:
+        """Return 1 / (entities that have a D, smoothed) at D's place, and 1 elsewhere."""
+        if place != self.neighbour_place:
+            return np.ones(len(entities))
+        begin, end = index.operators.spans(entities, body[place])
+        weights: Floats = 1 / (end - begin - 1 + SMOOTHING)
+        return weights
+
+
+@kernel_function()
+def add_confidence(scratch: Scratch, entity: int, confidence: float) -> None:
+    """Update an entity's largest confidence and noisy-or with one more neighbour D.
+
+    They are kept in the first frontier: the largest as forward, 1 - the noisy-or as backward.
+    """
+    place = scratch.places[0, entity]
+    if place < 0:
+        place = scratch.places[0, entity] = scratch.counts[0]
+        scratch.entities[0, place], scratch.forward[0, place], scratch.backward[0, place] = entity, 0.0, 1.0
+        scratch.counts[0] += 1
+    scratch.forward[0, place] = max(scratch.forward[0, place], confidence)
+    scratch.backward[0, place] *= 1.0 - confidence
+
+
+@kernel_function()
+def tally_targets(
+    edges: CsrSegments, scratch: Scratch, entity: int, operator: int, source: int, num: int
+) -> int:
+    """Add 1 to the tally of each target of an operator but the source; return how many have a tally."""
+    segment = find_segment(edges, entity, operator)
+    if segment >= 0:
+        for edge in range(edges.starts[segment], edges.starts[segment + 1]):
+            target = edges.targets[edge]
+            if target != source:
+                if scratch.tallies[target] == 0:
+                    scratch.tallied[num] = target
+                    num += 1
+                scratch.tallies[target] += 1
+    return num
+
+
+@kernel_function()
+def write_confidences(scratch: Scratch, number: int, entries: Entries, last: int) -> int:
+    """Write the confidences as one rule's segment and clear them; return as `write_segment` does."""
+    for i in range(scratch.counts[0]):
+        scratch.backward[0, i] = 1.0 - scratch.backward[0, i]
+    last = write_segment(scratch, 0, number, -1, entries, last)
+    clear_frontier(scratch, 0)
+    return last

@@ -1,0 +1,28 @@
+import json
+
+from neurallp.datasets.family import family_triples
+
+
+def test_ask_ranks_answers_and_marks_what_is_known(run, model, data):
+    source = family_triples(num_people=40, num_generations=3)[0][0]
+    code, out, _ = run("ask", model, data, "--head", source, "--relation", "father", "-k", 3)
+    assert code == 0
+    assert "rank" in out
+    code, out, _ = run("ask", model, data, "--head", source, "--relation", "father", "-k", 3, "--json")
+    answers = json.loads(out)
+    assert 0 < len(answers) <= 3
+    assert [answer["score"] for answer in answers] == sorted((a["score"] for a in answers), reverse=True)
+
+
+def test_a_question_about_nobody_is_told_with_the_nearest_name(refuse, model, data):
+    source = family_triples(num_people=40, num_generations=3)[0][0]
+    assert "Did you mean" in refuse("ask", model, data, "--head", source + "x", "--relation", "father")
+    assert "head or the tail" in refuse("ask", model, data, "--relation", "father")
+
+
+def test_a_file_of_rules_answers_in_the_place_of_a_model(run, uncles):
+    code, out, _ = run("ask", *uncles, "--head", "zoe", "--relation", "uncle", "--json")
+    assert code == 0
+    assert [(answer["entity"], answer["score"]) for answer in json.loads(out)] == [("xan", 0.9)]
+    _, out, _ = run("explain", *uncles, "zoe", "uncle", "xan")
+    assert out.startswith("uncle(zoe, xan) because father(zoe, yan) and brother(yan, xan)\nScore 0.9, rank 1")

@@ -1,0 +1,33 @@
+import json
+
+MEASURES = {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank"}
+
+
+def test_evaluate_prints_the_measures_under_all_readings_of_a_tie(run, model, data):
+    code, out, _ = run("evaluate", model, data)
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+    assert "…" not in out
+    for word in ("realistic", "optimistic", "pessimistic", "Hits@10", "mean rank", "questions"):
+        assert word in out
+
+
+def test_evaluate_as_json_has_all_measures(run, model, data):
+    code, out, err = run("evaluate", model, data, "--json")
+    assert (code, err) == (0, "")
+    result = json.loads(out)
+    assert result.keys() == MEASURES | {"queries", "optimistic", "pessimistic"}
+    assert result["optimistic"].keys() == result["pessimistic"].keys() == MEASURES
+    assert result == json.loads((model / "metrics.json").read_text())["test"]
+
+
+def test_evaluate_can_tell_each_relation_apart(run, model, data):
+    result = json.loads(run("evaluate", model, data, "--json", "--per-relation")[1])
+    assert sum(found["queries"] for found in result["relations"].values()) == result["queries"]
+    assert "grandmother" in run("evaluate", model, data, "--per-relation")[1]
+
+
+def test_the_rules_of_a_model_are_judged_like_the_model(run, model, data):
+    code, out, _ = run("evaluate", model / "rules.tsv", data, "--json")
+    assert code == 0
+    assert json.loads(out)["mrr"] > 0.1

@@ -1,0 +1,232 @@
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from rich.console import Console
+
+from neurallp import load_model
+from neurallp.cli import output as printing
+
+FEW = ("--epochs", 2, "--learning-rate", 0.01, "--no-weigh")
+
+#: Runs the command as a terminal would, also where this process was told to ignore Ctrl-C.
+COMMAND = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from neurallp.cli import main
+main()
+"""
+
+
+def triples_folder(folder, **parts):
+    folder.mkdir()
+    for part, content in parts.items():
+        (folder / f"{part}.tsv").write_bytes(content.encode())
+    return folder
+
+
+def test_learn_leaves_a_model_and_says_what_comes_next(run, data, tmp_path):
+    code, out, err = run("learn", data, "--out", tmp_path / "model", *FEW)
+    assert (code, err) == (0, "")
+    assert f"Next: neurallp rules {tmp_path / 'model'}" in out
+    assert load_model(tmp_path / "model").history[-1].number == 2
+
+
+def test_learn_judges_validation_and_test(run, data, tmp_path):
+    code, out, err = run("learn", data, "--out", tmp_path, "--json", *FEW)
+    assert (code, err) == (0, "")
+    result = json.loads(out)
+    assert (result["model"], result["epochs"]) == (str(tmp_path), 2)
+    assert json.loads((tmp_path / "metrics.json").read_text()) == {
+        part: result[part] for part in ("valid", "test")
+    }
+
+
+def test_every_flag_of_learn_reaches_its_setting(run, data, tmp_path):
+    flags = ["--steps", 3, "--controllers", 2, "--epochs", 1, "--batch-size", 32, "--learning-rate", 0.02]
+    flags += [
+        "--patience",
+        5,
+        "--objective",
+        "normalized",
+        "--masking",
+        "batch",
+        "--facts",
+        "unlinked",
+        "--seed",
+        7,
+    ]
+    flags += ["--operators-per-query", 4, "--no-normalize", "--allow-source", "--memory-keys", "present"]
+    assert run("learn", data, "--out", tmp_path, "--device", "cpu", *flags)[0] == 0
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config["model"] | {"embedding_size": 0, "hidden_size": 0} == {
+        "num_steps": 3,
+        "num_controllers": 2,
+        "embedding_size": 0,
+        "hidden_size": 0,
+        "normalize": False,
+        "memory_keys": "present",
+        "exclude_source": False,
+        "operators_per_query": 4,
+    }
+    assert config["training"] == {
+        "num_epochs": 1,
+        "batch_size": 32,
+        "learning_rate": 0.02,
+        "patience": 5,
+        "objective": "normalized",
+        "training_masking": "batch",
+        "facts_apart": "unlinked",
+        "seed": 7,
+    }
+
+
+def test_a_folder_with_train_alone_is_enough(run, tmp_path):
+    ring = "".join(f"e{i}\tnext\te{(i + 1) % 6}\n" for i in range(6))
+    folder = triples_folder(tmp_path / "data", train=ring)
+    code, out, err = run("learn", folder, "--out", tmp_path / "model", "--epochs", 4, "--patience", 1)
+    assert (code, err) == (0, "")
+    assert out.startswith("Best of 4 epochs")
+
+
+def test_the_paper_s_preset_learns(run, data, tmp_path):
+    assert run("learn", data, "--preset", "paper", "--epochs", 1, "--out", tmp_path)[0] == 0
+    assert load_model(tmp_path).training_config.training_masking == "batch"
+
+
+def test_a_dry_run_says_what_it_would_take_and_leaves_nothing(run, data, tmp_path):
+    dry = ("learn", data, "--out", tmp_path / "model", "--dry-run")
+    code, out, err = run(*dry)
+    assert (code, err) == (0, "")
+    assert " s an epoch" in out
+    assert json.loads(run(*dry, "--json")[1]).keys() == {"seconds_per_epoch", "num_epochs", "num_bytes"}
+    assert not (tmp_path / "model").exists()
+
+
+def test_on_a_terminal_progress_tells_loss_validation_and_time_left(run, data, tmp_path, monkeypatch):
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=80, highlight=False)
+    monkeypatch.setattr(import_module("neurallp.cli.learn"), "log", terminal)
+    monkeypatch.setattr(printing, "log", terminal)
+    assert run("learn", data, "--out", tmp_path, *FEW)[0] == 0
+    shown = terminal.file.getvalue()
+    assert "entities and 17 relations" in shown
+    assert "Epoch 1 of 2" in shown
+    assert "Epoch 2 of 2: loss " in shown
+    assert ", valid MRR 0." in shown
+    assert "left" in shown
+    assert "Ranking" in shown
+
+
+def test_away_from_a_terminal_only_results_are_printed(run, data, model):
+    for arguments in (["learn", data, "--out", model, *FEW], ["rules", model], ["evaluate", model, data]):
+        code, out, err = run(*arguments)
+        assert (code, err) == (0, "")
+        assert "\x1b" not in out
+
+
+def test_resume_goes_on_under_the_run_s_own_settings(run, data, model):
+    before = load_model(model)
+    assert run("learn", data, "--out", model, "--resume", "--epochs", 3, "--json")[0] == 0
+    after = load_model(model)
+    assert after.history[:2] == before.history
+    assert len(after.history) == 3
+    assert after.training_config.learning_rate == before.training_config.learning_rate == 0.01
+
+
+def test_resume_refuses_other_settings_and_an_empty_folder(refuse, data, model, tmp_path):
+    assert "has num_steps 2, not 3" in refuse("learn", data, "--out", model, "--resume", "--steps", 3)
+    assert "nothing to resume" in refuse("learn", data, "--out", tmp_path / "none", "--resume")
+
+
+def test_ctrl_c_in_the_first_epoch_leaves_the_model_before_as_it_was(run, data, model, monkeypatch):
+    before = {path.name: path.read_bytes() for path in model.iterdir()}
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("neurallp.neural.training.Training.step", stop)
+    assert run("learn", data, "--out", model, "--steps", 3)[0] == 130
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == before
+
+
+@pytest.fixture
+def running(data, tmp_path):
+    """A run in another process that would take very long, just after its first epoch."""
+    out = tmp_path / "running"
+    arguments = ["learn", data, "--out", out, "--engine", "reference"]
+    arguments += ["--epochs", 100_000, "--patience", 100_000, "--learning-rate", 0.01]
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    await_file(out / "checkpoint.safetensors", process)
+    yield process, out
+    process.kill()
+    process.communicate()
+
+
+def await_file(path, process, seconds=60):
+    for _ in range(seconds * 20):
+        if path.exists():
+            return
+        assert process.poll() is None, process.stderr.read().decode()
+        time.sleep(0.05)
+    raise AssertionError(f"no {path} after {seconds} s")
+
+
+def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(run, data, running):
+    process, out = running
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, b"")
+    assert b"Next: neurallp rules" in output
+    assert (out / "metrics.json").exists()
+    assert (out / "rules.tsv").exists()
+    go_on(run, data, out)
+
+
+def test_a_kill_leaves_the_best_so_far_and_resume_goes_on(run, data, running):
+    process, out = running
+    process.kill()
+    process.wait()
+    assert load_model(out).rules("uncle")
+    go_on(run, data, out)
+
+
+def go_on(run, data, out):
+    done = len(load_model(out).history)
+    code, *_ = run("learn", data, "--out", out, "--resume", "--epochs", done + 1, "--engine", "reference")
+    assert code == 0
+    assert len(load_model(out).history) == done + 1
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "message"),
+    [
+        ("--steps", 0, "num_steps must be at least 1, got 0."),
+        ("--steps", -3, "num_steps must be at least 1, got -3."),
+        ("--epochs", 0, "num_epochs must be at least 1, got 0."),
+        ("--controllers", 0, "num_controllers must be at least 1, got 0."),
+        ("--batch-size", 0, "batch_size must be at least 1, got 0."),
+        ("--operators-per-query", 0, "operators_per_query must be at least 1, got 0."),
+        ("--masking", "foo", "training_masking must be one of fact, batch, train, got 'foo'."),
+        ("--objective", "foo", "objective must be one of log-score, normalized, got 'foo'."),
+        ("--facts", "foo", "facts_apart must be one of relation, unlinked, got 'foo'."),
+        ("--memory-keys", "foo", "memory_keys must be one of present, previous, got 'foo'."),
+        ("--learning-rate", "nan", "learning_rate must be above 0 and finite, got nan."),
+        ("--seed", -1, "seed must be at least 0 and below 2^63, got -1."),
+        ("--device", "foo", "Cannot use the device 'foo'. Use cpu, or cuda with a GPU."),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused_in_one_line(refuse, data, tmp_path, flag, value, message):
+    assert refuse("learn", data, "--out", tmp_path / "model", flag, value) == message
+
+
+def test_a_file_in_the_way_of_the_model_is_told(refuse, data, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert refuse("learn", data, "--out", tmp_path / "file").startswith("Cannot make the folder")
