@@ -19,7 +19,7 @@ NUM_ENTITIES, NUM_RULES, NUM_SETTINGS = 7, 3, 2
 
 
 class Sample:
-    """Random features, weights and questions; some entities are known answers, and sources may be exclude_source."""
+    """Random features, weights and questions; some entities are known, sources may be excluded."""
 
     def __init__(self, seed, exclude_source):
         rng = self.rng = np.random.default_rng(seed)

@@ -195,7 +195,10 @@ def test_a_model_loads_without_its_rules_and_measures(program, folder, name):
 def test_another_format_version_is_refused_in_one_sentence_with_advice(folder, version, advice):
     change(folder / "config.json", format_version=version)
     message = message_of(folder)
-    assert f"has format version {version!r}, but this neurallp reads version {FORMAT_VERSION}. {advice}" in message
+    assert (
+        f"has format version {version!r}, but this neurallp reads version {FORMAT_VERSION}. {advice}"
+        in message
+    )
     assert "\n" not in message
 
 
