@@ -112,8 +112,8 @@ def walk_features(edges, source, body):
 def non_chain_features(edges, source, query, kind, operator, answer=None):
     """Return {entity: (forward, backward)} of a unary or shared-neighbour rule.
 
-    For the latter: the largest confidence over all neighbours D, and the noisy-or. The confidence of a D is the
-    share of other entities with this D that have the answer (anchored), or are answers of the source (mirrored).
+    For the latter: the largest confidence over all neighbours D, and the noisy-or. The confidence of a D is
+    the share of other entities with this D that have the answer, or are answers of the source (mirrored).
     """
     if kind == "unary":
         return {answer: (1.0, 1.0)} if any(edge[:2] == (source, operator) for edge in edges) else {}

@@ -1,8 +1,8 @@
-"""Ranks, with ties told: filtered, over all entities, the same code for every scorer."""
+"""Filtered ranks among all entities, with the tie rule, and the measures made of them; for every scorer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,18 @@ from .graph.scores import Scores
 QUESTIONS_AT_ONCE = 512
 
 
+def realistic_rank(better: Any, ties: Any) -> Any:
+    """Return the mean rank over all orders of the ties: the tie rule.
+
+    `better` counts the candidates above the answer, `ties` those with its score, the answer included. Takes
+    numbers, arrays or tensors, and compiles in kernels.
+
+    >>> realistic_rank(better=2, ties=3)
+    4.0
+    """
+    return better + (ties + 1) / 2.0
+
+
 class Scorer(Protocol):
     """Anything that can score all entities as answers: a model, rules, a baseline."""
 
@@ -25,10 +37,10 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """Where the right answers came, and how much of it is a tie.
+    """The ranks of right answers, as counts that leave the treatment of ties open.
 
-    `better` counts candidates above the answer, `ties` those level with it, the answer included.
-    The realistic rank is the mean over all orders of the ties; optimistic and pessimistic are the ends.
+    `better` counts the candidates above the answer, `ties` those with its score, the answer included. The
+    optimistic and the pessimistic rank place the answer first and last among its ties.
     """
 
     better: Ids
@@ -42,7 +54,8 @@ class Ranks:
 
     @property
     def realistic(self) -> Floats:
-        return self.pessimistic - (self.ties - 1) / 2.0
+        ranks: Floats = realistic_rank(self.better, self.ties)
+        return ranks
 
     @property
     def optimistic(self) -> Floats:
@@ -55,7 +68,7 @@ class Ranks:
 
 @dataclass(frozen=True)
 class Measures:
-    """Mean reciprocal rank, hits and mean rank of one kind of rank."""
+    """Mean reciprocal rank, Hits@k and mean rank, for one treatment of ties."""
 
     mrr: float
     hits_at_1: float
@@ -77,13 +90,13 @@ class Measures:
         )
 
     def as_dict(self) -> dict[str, float]:
-        """Return the measures under their usual names, `hits@10` for one."""
+        """Return the measures under their usual names, such as `hits@10`."""
         return {name.replace("_at_", "@"): value for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Measures over a set of questions: realistic is the headline, the other two are its bounds."""
+    """Measures over a set of questions; optimistic and pessimistic bound the realistic ones."""
 
     realistic: Measures
     optimistic: Measures
@@ -92,7 +105,7 @@ class Evaluation:
 
     @classmethod
     def of(cls, ranks: Ranks) -> "Evaluation":
-        """Return the measures of ranks under all three readings of a tie."""
+        """Return the measures of ranks for each treatment of ties."""
         return cls(
             Measures.of(ranks.realistic),
             Measures.of(ranks.optimistic),
@@ -116,7 +129,7 @@ class Evaluation:
 
 
 def best_places(values: Floats, num: int) -> Ids:
-    """Return where the `num` largest of one question's scores stand, best first; only those above 0."""
+    """Return the places of the `num` largest scores, best first, equal ones in order; only those above 0."""
     positive = np.flatnonzero(values > 0)
     return positive[np.argsort(-values[positive], kind="stable")[:num]]
 
@@ -144,7 +157,7 @@ def rank(scores: Scores, answers: Ids, known: tuple[Ids, Ids]) -> Ranks:
 
 
 def _count(scores: Scores, wanted: NDArray[np.floating], compare: Callable[..., NDArray[np.bool_]]) -> Ids:
-    """Return for each row how many entities compare so with the wanted score; unlisted ones score 0."""
+    """Return for each row how many scores compare so with the wanted one; unlisted entities score 0."""
     rows = scores.rows
     listed = _tally(rows, compare(scores.values, wanted[rows]), len(scores))
     num_unlisted = scores.num_entities - np.diff(scores.offsets)
@@ -161,7 +174,7 @@ def rank_questions(
     known: KnownAnswers,
     on_done: Callable[[int], None] = lambda num: None,
 ) -> Ranks:
-    """Return the ranks of all answers; `on_done` is told how many questions are done at a time."""
+    """Return the ranks of all answers; `on_done` is called with the number of questions just done."""
     parts = []
     for start in range(0, len(questions), QUESTIONS_AT_ONCE):
         asked = questions[start : start + QUESTIONS_AT_ONCE]
@@ -185,7 +198,7 @@ def evaluate(
     known: KnownAnswers,
     on_done: Callable[[int], None] = lambda num: None,
 ) -> Evaluation:
-    """Return how well `scorer` ranks the answers to `questions`, other `known` answers left out."""
+    """Return the measures of `scorer` on `questions`; other `known` answers are not candidates."""
     return Evaluation.of(rank_questions(scorer, questions, known, on_done))
 
 

@@ -57,7 +57,7 @@ def _copy_gates(theirs, ours):
 
 
 def hidden_states(relation_controller, rank, query):
-    """Return h_0 … h_{T+1}: zero, then the states of an LSTM that reads the query T times and END once (eq. 9)."""
+    """Return h_0 … h_{T+1}: zero, then an LSTM's states for T times the query and END (eq. 9)."""
     one = relation_controller.controllers[rank]
     asked = relation_controller.embedding(torch.tensor([query]))
     read = torch.cat([asked] * one.num_steps + [one.end.unsqueeze(0)])

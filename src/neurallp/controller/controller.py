@@ -68,7 +68,7 @@ def attend_forward(
     end: Tensor,
     *weights: Tensor,
 ) -> Attended:
-    """Return both attention tensors and the saved activations; weights in the order of `Controller.weights`."""
+    """Return both attention tensors and the saved activations; `weights` as in `Controller.weights`."""
     *lstm, weight, bias = weights
     saved = lstm_forward(torch.cat([query, end.unsqueeze(0)]), num_steps, *lstm)
     operator = _attend_operators(saved.states[1:-1], weight, bias, allowed)
@@ -124,7 +124,7 @@ def _softmax_backward(output: Tensor, gradient: Tensor) -> Tensor:
 
 
 class RelationController(nn.Module):
-    """Attention for queries that are relations: one embedding read by `num_controllers` parallel controllers."""
+    """Attention for queries that are relations: one embedding, read by parallel controllers."""
 
     allowed: Tensor | None
 

@@ -23,7 +23,7 @@ class LSTM(nn.Module):
     """The weights of the recurrent part of the controller (eq. 9).
 
     The query is the same at every step, so it is projected once, and the backward pass is written by hand:
-    torch's own LSTM takes twice as long at these sizes, most of it autograd overhead of many small operations.
+    torch's own LSTM takes twice as long at these sizes, mostly for autograd's records of small operations.
     Starts with a forget bias of 1, as the authors' program does.
     """
 

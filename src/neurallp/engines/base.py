@@ -33,8 +33,8 @@ class QueryBatch:
     def masked(cls, sources: Ids, rows: Ids, edges: Ids, mask_rows: Ids | None = None) -> "QueryBatch":
         """Return queries that may not use the edges in one row of `edges`; -1 stands for no edge.
 
-        `mask_rows` gives the row for each query; without it, query i takes row i. Mask both edges of a fact or
-        neither: engines find the edges into an entity as the inverses of the edges out of it.
+        `mask_rows` gives the row for each query; without it, query i takes row i. Mask both edges of a fact
+        or neither: engines find the edges into an entity as the inverses of the edges out of it.
         """
         edges = np.sort(edges, axis=1)
         edges[:, 1:][edges[:, 1:] == edges[:, :-1]] = -1

@@ -19,22 +19,13 @@ from ..graph.operators import Operators
 from ..graph.parallel import num_cores
 from ..graph.scores import Scores
 from .base import QueryBatch, ScoresWithBackward
-from .cpu_kernels import (
-    Graph,
-    Outputs,
-    Pairs,
-    Small,
-    SparseScores,
-    Task,
-    Workspace,
-    compile_kernel,
-    score_chunk,
-)
+from .cpu_kernel_arrays import Graph, Outputs, Pairs, Small, SparseScores, Task, Workspace
+from .cpu_kernels import compile_kernel, score_chunk
 
 GradientBuffers = tuple[Floats, Floats]  # of both attentions, (query, controller, step, …)
 
-# Queries that a thread takes at a time: few, because one query from a hub can cost as much as a thousand others;
-# more where one thread does all.
+# Queries that a thread takes at a time: few, because one query from a hub can cost as much as a thousand
+# others; more where one thread does all.
 CHUNK, LARGE_CHUNK = 32, 128
 
 # Less work than this is done by one thread.
@@ -47,8 +38,9 @@ MAX_GRADIENT_BYTES = 1 << 28
 class CpuEngine:
     """Keeps a list of touched entities and a dense workspace for each thread.
 
-    Takes 8 bytes x entities x (2 T + 4) and a copy of the graph for each thread, whatever the batch, and 8 bytes x
-    queries x controllers x T x operators for gradients. Results are the same for any number of threads.
+    Takes 8 bytes x entities x (2 T + 4) and a copy of the graph for each thread, whatever the batch, and
+    8 bytes x queries x controllers x T x operators for gradients. Results are the same for any number of
+    threads.
     """
 
     def __init__(self, operators: Operators, num_threads: int | None = None) -> None:
@@ -77,7 +69,8 @@ class CpuEngine:
         """Return the same without autograd, and a function for the gradients of both attentions.
 
         Where every query has one pair, the forward pass computes the gradients of its score, and backward
-        only multiplies them. Otherwise backward repeats the forward pass, which costs less than keeping every memory.
+        only multiplies them. Otherwise backward repeats the forward pass, which costs less than keeping
+        every memory.
         """
         task, wanted = self._task(attention, batch, normalize), Wanted.of(rows, entities, len(batch))
         num_pairs, num_queries = len(wanted.order), len(batch)
@@ -322,5 +315,5 @@ def _max_queries(task: Task) -> int:
 
 
 def _doubles(gradients: Tensor) -> Floats:
-    """Return contiguous doubles, for which the kernel is compiled; the gradient of a sum is one repeated number."""
+    """Return contiguous doubles, which the kernel needs; the gradient of a sum is one number, expanded."""
     return gradients.double().contiguous().numpy()

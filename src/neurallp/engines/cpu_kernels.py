@@ -1,161 +1,61 @@
-"""The compiled loops of the frontier engine: one walk at a time, forward and backward.
+"""The compiled loops of the CPU engine: one query at a time, forward and backward.
 
-Numba compiles them at the first use, in front of a waiting user. What that takes grows with the number of
-arguments, of calls and of kernels, so the loops take plain arrays, index them in place, and end in one kernel
-that serves training and ranking.
+Numba compiles them at the first use, while the user waits. The time grows with the number of arguments, of
+calls and of kernels, so the innermost loops take plain arrays, and one kernel serves training and ranking.
 """
 
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..graph.arrays import Flags, Floats, Ids
 from ..graph.compilation import fast_compile, kernel, kernel_function
+from .cpu_kernel_arrays import BLOCK, Graph, Outputs, Pairs, Small, SparseScores, Task, Workspace, zeros
 from .reference import SMALLEST_SUM
-
-Small = NDArray[np.uint32]  # half the traffic of 64 bits, and unsigned: numba adds no test for -1
-
-#: Entities that share a flag saying that one of them has a score.
-BLOCK = 32
-
-
-class Graph(NamedTuple):
-    """Edges grouped into segments: those of one entity that belong to one operator."""
-
-    offsets: Small  # (entity + 1,) where each entity's segments begin
-    segments: Small  # (segment, 5): operator, its inverse, first edge, end of its edges, how many the last hop counts
-    targets: Small  # (edge,)
-    segment_of: Small  # (edge,)
-
-
-class Workspace(NamedTuple):
-    """What one walk leaves behind; `memories`, `adjoints`, `scores` and flags are zero between walks."""
-
-    memories: Floats  # (entity, T + 1): u_t before division, or what a last hop reads that is not followed
-    adjoints: Floats  # (entity, T + 1): gradients to the memories
-    touched: Small  # entities in order of first touch
-    seen: Flags  # (entity,) whether touched
-    reached: Ids  # (T + 1,) how many were touched by step t
-    totals: Floats  # (T + 1,) the sum of each memory
-    weights: Floats  # (T + 2, slot): memory attention over each memory's sum; in the last row 1 over it
-    scores: Floats  # (entity,) added over ranks
-    blocks: Flags  # (block,) whether a block of entities has scores
-
-    @classmethod
-    def of(cls, num_entities: int, num_steps: int) -> "Workspace":
-        """Return an empty trail.
-
-        Slots of an entity stand together: walks go from entity to entity, and memory comes in lines.
-        """
-        size = num_steps + 1
-        slots = np.zeros((max(2, num_entities), 2 * size))  # one row alone would be of another type to numba
-        return cls(
-            memories=slots[:, :size],
-            adjoints=slots[:, size:],
-            touched=_small(num_entities),
-            seen=np.zeros(num_entities, bool),
-            reached=np.zeros(size, np.int64),
-            totals=np.zeros(size),
-            weights=np.zeros((size + 1, size)),
-            scores=np.zeros(num_entities),
-            blocks=np.zeros(-(-num_entities // BLOCK), bool),
-        )
-
-
-class Task(NamedTuple):
-    """The walks of a call, and the attention they follow."""
-
-    sources: Small
-    rows: Ids
-    hidden: Ids  # (list, n): edges to hide, ascending; -1 stands for none
-    masking: Ids  # (walk,) the list of each
-    operator: Floats  # (rank, row, step, operator)
-    memory: Floats  # (rank, row, step + 1, slot)
-    normalize: bool
-    may_return: bool
-
-
-class Pairs(NamedTuple):
-    """The entities whose scores are wanted, walk by walk, and the gradients to them."""
-
-    offsets: Ids  # (walk + 1,)
-    entities: Small
-    gradients: Floats
-    total_gradients: Floats  # (walk,)
-
-    @classmethod
-    def none(cls, num_queries: int) -> "Pairs":
-        """Return no pairs of some walks."""
-        return cls(np.zeros(num_queries + 1, np.int64), _small(0), np.zeros(0), np.zeros(num_queries))
-
-
-class Outputs(NamedTuple):
-    """What walks add to; where no gradients are wanted, theirs is one row that is thrown away."""
-
-    scores: Floats  # (pair,)
-    totals: Floats  # (walk,)
-    operator: Floats  # (walk, rank, step, operator): gradients
-    memory: Floats  # (walk, rank, step + 1, slot)
-
-
-class SparseScores(NamedTuple):
-    """Scores of all entities that have any, one walk after another; room for none where only pairs are."""
-
-    ends: Ids  # (walk + 1,) the first is 0
-    entities: Ids
-    values: Floats
-
-    @classmethod
-    def of(cls, num_queries: int, num_entities: int) -> "SparseScores":
-        """Return room for some walks; what is not written to is never given memory by the system."""
-        room = num_queries * num_entities
-        return cls(np.zeros(num_queries + 1, np.int64), np.empty(room, np.int64), np.empty(room))
 
 
 @kernel_function()
-def _turn_to(
+def _mask_edges(
     offsets: Small,
     segments: Small,
     targets: Small,
     segment_of: Small,
     sources: Small,
-    hidden: Ids,
-    masking: Ids,
+    masks: Ids,
+    mask_rows: Ids,
     first: int,
-    walk: int,
+    query: int,
     end: int,
     may_return: bool,
 ) -> None:
-    """Give the graph back as it was before the last walk, and make it what the next one may use.
+    """Undo the masks of the query before, and apply those of this one.
 
-    What is hidden is swapped behind the end of its segment: the last edge first, and shown in the opposite order.
-    Where no path may return, edges to the source are not counted: those that are left once others are hidden.
+    A masked edge is swapped behind the end of its segment: the last edge first, and undone in the opposite
+    order. Where no path may return, the edges to the source that are left are not counted in totals.
     """
-    num = hidden.shape[1]
-    same = first < walk < end and masking[walk - 1] == masking[walk]
-    for hide in range(0 if walk > first else 1, 2 if walk < end else 1):
-        source, by = sources[walk - 1 + hide], 1 - 2 * hide
-        for turn in range(2):
-            for i in range(0 if same or turn == hide else num):
-                edge = hidden[masking[walk - 1 + hide], num - 1 - i if hide else i]
+    num = masks.shape[1]
+    same = first < query < end and mask_rows[query - 1] == mask_rows[query]
+    for apply in range(0 if query > first else 1, 2 if query < end else 1):
+        source, by = sources[query - 1 + apply], 1 - 2 * apply
+        for phase in range(2):
+            for i in range(0 if same or phase == apply else num):
+                edge = masks[mask_rows[query - 1 + apply], num - 1 - i if apply else i]
                 if edge < 0:
                     continue
                 segment = segment_of[edge]
-                segments[segment, 3] -= hide
+                segments[segment, 3] -= apply
                 behind = segments[segment, 3]
                 targets[edge], targets[behind] = targets[behind], targets[edge]
-                segments[segment, 3] += 1 - hide
+                segments[segment, 3] += 1 - apply
                 segments[segment, 4] += by
-            if may_return or turn != hide:
+            if may_return or phase != apply:
                 continue
             for segment in range(offsets[source], offsets[source + 1]):
                 for edge in range(segments[segment, 2], segments[segment, 3]):
                     entity = targets[edge]
-                    for back in range(offsets[entity], offsets[entity + 1]):
-                        if segments[back, 0] == segments[segment, 1]:
-                            segments[back, 4] += by
+                    for inverse in range(offsets[entity], offsets[entity + 1]):
+                        if segments[inverse, 0] == segments[segment, 1]:
+                            segments[inverse, 4] += by
 
 
 @kernel_function()
@@ -177,17 +77,15 @@ def _take_step(
     normalize: bool,
     may_return: bool,
 ) -> None:
-    """Leave u_t and the weights it is read by in the trail: the source, or sum_k a_t^k M_k of what t reads.
+    """Compute u_t and the weights it is read with: the source (eq. 6), or a step from what it reads (eq. 7).
 
-    Edges are counted for the sum of u_t; without `follow` they are only counted (eqs. 6 and 7).
+    The sum of u_t is computed by counting edges; without `follow`, only this sum is computed.
     """
     num = reached[t - 1] if t > 0 else 0
     end, total = num, 0.0
     if t == 0:
         memories[source, 0] = total = 1.0
-        seen[source] = True
-        touched[0] = source
-        end = 1
+        seen[source], touched[0], end = True, source, 1
     for i in range(num):
         entity = touched[i]
         read = 0.0
@@ -210,7 +108,7 @@ def _take_step(
     reached[t], totals[t] = end, total
     if t > 0 and follow and not may_return:
         memories[source, t] = 0.0
-    # A memory that holds nothing stays as it is.
+    # An empty memory is not divided.
     scale = 1.0
     if normalize and total > 0.0:
         scale = 1.0 / (total if total > SMALLEST_SUM else SMALLEST_SUM)
@@ -231,7 +129,7 @@ def _inflow(
     entity: int,
     gradient: float,
 ) -> float:
-    """Return what the last hop brings to an entity, whose edges in are the inverses of its edges out."""
+    """Return u_T of one entity by eq. 7: the edges into it are the inverses of the edges out of it."""
     last = len(a)
     total = 0.0
     for segment in range(offsets[entity], offsets[entity + 1]):
@@ -250,7 +148,7 @@ def _inflow(
 
 
 @kernel_function()
-def _step_back(
+def _step_backward(
     offsets: Small,
     segments: Small,
     targets: Small,
@@ -267,14 +165,14 @@ def _step_back(
     common: float,
     normalize: bool,
 ) -> None:
-    """Pass the gradients to u_t, and one `common` to all scores, on to step t's attention and memories.
+    """Pass the gradients of u_t, and the `common` gradient of all scores, to step t's attention and memories.
 
-    The last hop was not followed: gradients to it are already gradients to what it read.
+    The last step only counted edges: its gradients are already those of what it read.
     """
     last = len(a)
     drift = common * weights[last, t]
     if normalize and totals[t] > SMALLEST_SUM:
-        # Dividing by the sum takes away what all entities have in common.
+        # The gradient of dividing by the sum.
         for row in range(t, last + 1):
             drift -= b_grad[row, t] * weights[row, t] / totals[t]
     for i in range(reached[t - 1]):
@@ -282,7 +180,7 @@ def _step_back(
         read = 0.0
         for s in range(t):
             read += weights[t - 1, s] * memories[entity, s]
-        # What was not read was not followed: its gradient is lost, but softmax multiplies it by 0.
+        # Edges from here were not followed: their gradient is lost, but softmax multiplies it by 0.
         if read == 0.0:
             continue
         gradient = adjoints[entity, t] if t == last else 0.0
@@ -301,7 +199,7 @@ def _step_back(
 
 @kernel_function()
 def _list_scores(scores: Floats, blocks: Flags, entities: Ids, values: Floats, place: int) -> int:
-    """Move the scores from `place` on into the list, entities ascending; return where they end."""
+    """Move all scores into the list from `place` on, entities ascending; return the end of the list."""
     for block in range(len(blocks)):
         if not blocks[block]:
             continue
@@ -315,124 +213,187 @@ def _list_scores(scores: Floats, blocks: Flags, entities: Ids, values: Floats, p
     return place
 
 
+@kernel_function()
+def _forward(
+    graph: Graph, workspace: Workspace, task: Task, query: int, controller: int, everything: bool
+) -> None:
+    """Compute all memories of one query; the last step only counts edges, unless everything is scored."""
+    offsets, segments, targets, _ = graph
+    memories, _, touched, seen, reached, totals, weights, _, _ = workspace
+    a, b = task.operator[controller, task.rows[query]], task.memory[controller, task.rows[query]]
+    last = len(a)
+    for t in range(last + 1):
+        _take_step(
+            offsets,
+            segments,
+            targets,
+            memories,
+            touched,
+            seen,
+            reached,
+            totals,
+            weights,
+            task.sources[query],
+            a,
+            b,
+            t,
+            everything or t < last,
+            task.normalize,
+            task.may_return,
+        )
+
+
+@kernel_function()
+def _score_pairs(
+    graph: Graph,
+    workspace: Workspace,
+    task: Task,
+    pairs: Pairs,
+    pair_scores: Floats,
+    a: Floats,
+    a_grad: Floats,
+    b_grad: Floats,
+    query: int,
+) -> None:
+    """Add the scores of the wanted entities (eq. 8), and begin the backward pass at them."""
+    offsets, segments, targets, _ = graph
+    memories, adjoints, _, seen, _, _, weights, _, _ = workspace
+    last = len(a)
+    for pair in range(pairs.offsets[query], pairs.offsets[query + 1]):
+        entity, gradient = pairs.entities[pair], pairs.gradients[pair]
+        if task.may_return or entity != task.sources[query]:
+            weight = weights[last, last]
+            brought = _inflow(
+                offsets, segments, targets, memories, adjoints, a, a_grad, entity, gradient * weight
+            )
+            pair_scores[pair] += weight * brought
+            b_grad[last, last] += gradient * brought
+        if seen[entity]:
+            for s in range(last):
+                pair_scores[pair] += weights[last, s] * memories[entity, s]
+                b_grad[last, s] += gradient * memories[entity, s]
+                adjoints[entity, s] += gradient * weights[last, s]
+
+
+@kernel_function()
+def _backward(
+    graph: Graph,
+    workspace: Workspace,
+    task: Task,
+    a: Floats,
+    a_grad: Floats,
+    b_grad: Floats,
+    query: int,
+    common: float,
+) -> None:
+    """Pass the gradients from the scores back through all steps, to the attention."""
+    offsets, segments, targets, _ = graph
+    memories, adjoints, touched, _, reached, totals, weights, _, _ = workspace
+    last = len(a)
+    for t in range(last, 0, -1):
+        if t < last and not task.may_return:
+            adjoints[task.sources[query], t] = 0.0
+        _step_backward(
+            offsets,
+            segments,
+            targets,
+            memories,
+            adjoints,
+            touched,
+            reached,
+            totals,
+            weights,
+            a,
+            a_grad,
+            b_grad,
+            t,
+            common,
+            task.normalize,
+        )
+
+
+@kernel_function()
+def _clear(workspace: Workspace, b_grad: Floats, everything: bool) -> None:
+    """Set the workspace back to zero; with `everything`, add the memories to the scores first."""
+    memories, adjoints, touched, seen, reached, _, weights, scores, blocks = workspace
+    last = len(reached) - 1
+    for s in range(last + 1):
+        for row in range(last + 1):
+            b_grad[row, s] *= weights[last + 1, s]
+    for i in range(reached[last]):
+        entity = touched[i]
+        seen[entity] = False
+        blocks[entity // BLOCK] = everything
+        for s in range(last + 1):
+            if everything:
+                scores[entity] += weights[last, s] * memories[entity, s]
+            memories[entity, s] = adjoints[entity, s] = 0.0
+
+
 @kernel()
 def score_chunk(
     graph: Graph,
-    trail: Workspace,
+    workspace: Workspace,
     task: Task,
     pairs: Pairs,
-    sums: Outputs,
-    listing: SparseScores,
+    outputs: Outputs,
+    listed: SparseScores,
     first: int,
     end: int,
     base: int,
     differentiate: bool,
 ) -> None:
-    """Do walks first … end - 1: add up the scores of pairs and each walk's total, or list all scores.
+    """Score the queries first … end - 1: add up pair scores and totals, or list the scores of all entities.
 
-    With `differentiate`, gradients of a walk are added to row `walk - base` of those in `sums`.
+    With `differentiate`, the gradients of a query are added to row `query - base` of those in `outputs`.
     """
     offsets, segments, targets, segment_of = graph
-    memories, adjoints, touched, seen, reached, totals, weights, scores, blocks = trail
-    sources, rows, hidden, masking, operator, memory, normalize, may_return = task
-    asked, wanted, gradients, total_gradients = pairs
-    pair_sums, total_sums, a_grads, b_grads = sums
-    ends, entities, values = listing
-    last = operator.shape[2]
+    ends, entities, values = listed
+    last = task.operator.shape[2]
     everything = len(ends) > 1
-    for walk in range(first, end + 1):
-        _turn_to(
-            offsets, segments, targets, segment_of, sources, hidden, masking, first, walk, end, may_return
+    for query in range(first, end + 1):
+        _mask_edges(
+            offsets,
+            segments,
+            targets,
+            segment_of,
+            task.sources,
+            task.masks,
+            task.mask_rows,
+            first,
+            query,
+            end,
+            task.may_return,
         )
-        if walk == end:
+        if query == end:
             break
-        source, place = sources[walk], walk - base if differentiate else 0
-        common = total_gradients[walk]
-        for rank in range(len(operator)):
-            a, b = operator[rank, rows[walk]], memory[rank, rows[walk]]
-            a_grad, b_grad = a_grads[place, rank], b_grads[place, rank]
+        row = query - base if differentiate else 0
+        common = pairs.total_gradients[query]
+        for controller in range(len(task.operator)):
+            a = task.operator[controller, task.rows[query]]
+            a_grad, b_grad = outputs.operator[row, controller], outputs.memory[row, controller]
+            _forward(graph, workspace, task, query, controller, everything)
             for t in range(last + 1):
-                _take_step(
-                    offsets,
-                    segments,
-                    targets,
-                    memories,
-                    touched,
-                    seen,
-                    reached,
-                    totals,
-                    weights,
-                    source,
-                    a,
-                    b,
-                    t,
-                    everything or t < last,
-                    normalize,
-                    may_return,
-                )
-                total_sums[walk] += weights[last, t] * totals[t]
-                b_grad[last, t] += common * totals[t]
-            for pair in range(asked[walk], asked[walk + 1]):
-                entity, gradient = wanted[pair], gradients[pair]
-                if may_return or entity != source:
-                    weight = weights[last, last]
-                    brought = _inflow(
-                        offsets, segments, targets, memories, adjoints, a, a_grad, entity, gradient * weight
-                    )
-                    pair_sums[pair] += weight * brought
-                    b_grad[last, last] += gradient * brought
-                if seen[entity]:
-                    for s in range(last):
-                        pair_sums[pair] += weights[last, s] * memories[entity, s]
-                        b_grad[last, s] += gradient * memories[entity, s]
-                        adjoints[entity, s] += gradient * weights[last, s]
-            for t in range(last if differentiate else 0, 0, -1):
-                if t < last and not may_return:
-                    adjoints[source, t] = 0.0
-                _step_back(
-                    offsets,
-                    segments,
-                    targets,
-                    memories,
-                    adjoints,
-                    touched,
-                    reached,
-                    totals,
-                    weights,
-                    a,
-                    a_grad,
-                    b_grad,
-                    t,
-                    common,
-                    normalize,
-                )
-            for s in range(last + 1):
-                for row in range(last + 1):
-                    b_grad[row, s] *= weights[last + 1, s]
-            for i in range(reached[last]):
-                entity = touched[i]
-                seen[entity] = False
-                blocks[entity // BLOCK] = everything
-                for s in range(last + 1):
-                    if everything:
-                        scores[entity] += weights[last, s] * memories[entity, s]
-                    memories[entity, s] = adjoints[entity, s] = 0.0
+                outputs.totals[query] += workspace.weights[last, t] * workspace.totals[t]
+                b_grad[last, t] += common * workspace.totals[t]
+            _score_pairs(graph, workspace, task, pairs, outputs.scores, a, a_grad, b_grad, query)
+            if differentiate:
+                _backward(graph, workspace, task, a, a_grad, b_grad, query, common)
+            _clear(workspace, b_grad, everything)
         if everything:
-            ends[walk - first + 1] = _list_scores(scores, blocks, entities, values, ends[walk - first])
+            ends[query - first + 1] = _list_scores(
+                workspace.scores, workspace.blocks, entities, values, ends[query - first]
+            )
 
 
 @cache
 def compile_kernel() -> None:
     """Compile, or load what an earlier process compiled, by a call with nothing to do."""
-    graph = Graph(_small(1), _small((1, 5)), _small(1), _small(1))
+    graph = Graph(zeros(1), zeros((1, 5)), zeros(1), zeros(1))
     none, attention = np.zeros(0, np.int64), np.zeros((1, 1, 1, 1))
-    task = Task(_small(0), none, none.reshape(0, 0), none, attention, attention, True, True)
-    sums = Outputs(np.zeros(0), np.zeros(0), attention, attention)
+    task = Task(zeros(0), none, none.reshape(0, 0), none, attention, attention, True, True)
+    outputs = Outputs(np.zeros(0), np.zeros(0), attention, attention)
     with fast_compile():
         score_chunk(
-            graph, Workspace.of(1, 1), task, Pairs.none(0), sums, SparseScores.of(0, 0), 0, 0, 0, False
+            graph, Workspace.of(1, 1), task, Pairs.none(0), outputs, SparseScores.of(0, 0), 0, 0, 0, False
         )
-
-
-def _small(shape: int | tuple[int, int]) -> Small:
-    return np.zeros(shape, np.uint32)

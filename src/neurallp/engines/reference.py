@@ -30,7 +30,7 @@ class ReferenceEngine:
         return torch.as_tensor(ids, device=self.device)
 
     def apply_operators(self, operator: Tensor, memory: Tensor, batch: QueryBatch) -> Tensor:
-        """Return sum_k a^k M_k u of every query; `operator` is (operator, query), `memory` (entity, query)."""
+        """Return sum_k a^k M_k u of every query; `operator` (operator, query), `memory` (entity, query)."""
         messages = memory[self._sources] * operator[self._operators]
         if batch.masks.size:
             rows, edges = map(self._tensor, batch.masked_pairs)

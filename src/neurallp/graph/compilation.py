@@ -1,4 +1,4 @@
-"""Compiled kernels: how numba compiles them, and that it is imported only when one is called."""
+"""How numba compiles kernels: at their first call (numba is imported only then), cached on disk, no GIL."""
 
 import gc
 from collections.abc import Callable, Iterator
@@ -21,8 +21,8 @@ class LazyKernel:
 
     _lock = Lock()
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        self._function, self._options = function, options
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], *, cached: bool) -> None:
+        self._function, self._options, self._cached = function, options, cached
         self._dispatcher: Any = None
         update_wrapper(self, function)
 
@@ -30,11 +30,17 @@ class LazyKernel:
     def dispatcher(self) -> Any:
         """The numba dispatcher of the function."""
         if self._dispatcher is None:
-            from numba import njit
-
             with self._lock:
-                self._dispatcher = self._dispatcher or njit(**self._options)(self._function)
+                self._dispatcher = self._dispatcher or self._make_dispatcher()
         return self._dispatcher
+
+    def _make_dispatcher(self) -> Any:
+        from numba import njit
+
+        from .kernel_cache import cache_on_disk
+
+        dispatcher = njit(**self._options)(self._function)
+        return cache_on_disk(dispatcher) if self._cached else dispatcher
 
     @property
     def _numba_type_(self) -> Any:
@@ -50,19 +56,19 @@ def kernel(*fastmath_flags: str) -> Callable[[F], F]:
 
     `fastmath_flags` are the liberties that LLVM may take with sums and products.
     """
-    return compiled(**OPTIONS, cache=True, fastmath=set(fastmath_flags))
+    return compiled(**OPTIONS, fastmath=set(fastmath_flags), cache=True)
 
 
 def kernel_function(*fastmath_flags: str) -> Callable[[F], F]:
     """Return a decorator for functions that only kernels call, not Python: they compile in half the time."""
-    return compiled(**OPTIONS | {"no_cpython_wrapper": True}, fastmath=set(fastmath_flags))
+    return compiled(**OPTIONS, fastmath=set(fastmath_flags), no_cpython_wrapper=True)
 
 
-def compiled(**options: Any) -> Callable[[F], F]:
+def compiled(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
     """Return a decorator that compiles a function with options of numba's `njit` at its first call."""
 
     def decorate(function: F) -> F:
-        return cast(F, LazyKernel(function, options))
+        return cast(F, LazyKernel(function, options, cached=cache))
 
     return decorate
 

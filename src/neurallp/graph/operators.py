@@ -75,7 +75,7 @@ class Operators:
         return self.sources * self.num_operators + self.operators
 
     def segments(self) -> tuple[Ids, Ids]:
-        """Return the first edge of each segment (one source and operator), and each entity's first segment."""
+        """Return the first edge of each segment (one source and operator), and the segments' offsets."""
         starts = np.flatnonzero(np.diff(self._segment_keys, prepend=-1))
         return starts, group_offsets(self.sources[starts], self.num_entities)
 

@@ -10,7 +10,7 @@ from .vocabulary import inverse_operator
 
 @dataclass(frozen=True, eq=False)
 class Questions:
-    """Sources with a query and the answer sought, one row each."""
+    """Sources, queries and right answers, one row for each question."""
 
     sources: Ids
     queries: Ids
@@ -38,7 +38,7 @@ def _interleave(even: Ids, odd: Ids) -> Ids:
 
 
 class KnownAnswers:
-    """The known answers to each (source, query), from triples asked in both directions; duplicates count once."""
+    """The distinct known answers to each (source, query), from triples asked in both directions."""
 
     def __init__(self, triples: Ids, num_relations: int) -> None:
         self.num_operators = 2 * num_relations

@@ -26,7 +26,7 @@ class TrainingExamples:
     """The graph that training uses, the facts it asks for, and the edges it masks.
 
     - `fact`: the graph is all that is known, every fact is asked, and masked in its own two questions;
-    - `batch`: the graph is all that is known, train is asked, and a whole batch is masked (the authors' program);
+    - `batch`: the graph is all that is known, train is asked, and the batch is masked (authors' program);
     - `train`: the graph is the facts part alone, and train is asked (the paper's text).
     """
 

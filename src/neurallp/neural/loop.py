@@ -1,7 +1,7 @@
 """The training loop: epochs of mini-batches, validation after each, early stopping, and the best weights.
 
-It knows neither graphs nor rules. A kind of training gives it examples in batches, a loss with its gradient for
-one batch, and a validator.
+It knows neither graphs nor rules. A kind of training gives it examples in batches, a loss with its gradient
+for one batch, and a validator.
 """
 
 from abc import ABC, abstractmethod

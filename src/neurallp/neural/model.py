@@ -47,7 +47,7 @@ class NeuralLP(nn.Module):
 
     @classmethod
     def for_knowledge(cls, kb: KnowledgeBase, config: ModelConfig) -> "NeuralLP":
-        """Return an untrained model for the relations of `kb`; its facts give what is reflexive and related."""
+        """Return an untrained model for the relations of `kb`; its facts show which are reflexive."""
         limit = config.operators_per_query
         allowed = None if limit is None else most_related_operators(kb, limit)
         return cls(kb.relations, config, kb.reflexive_relations, allowed)
@@ -121,7 +121,7 @@ class ModelScorer:
 def most_related_operators(kb: KnowledgeBase, limit: int) -> NDArray[np.bool_]:
     """Return which `limit` operators each query may use, as (query, operator) flags.
 
-    They are the two operators of each relation that shares most entities with the query, as in the paper for FB15K.
+    They are the operators of the relations that share most entities with the query (the paper's FB15K).
     """
     num_relations = len(kb.relations)
     present = np.zeros((num_relations, len(kb.entities)), dtype=np.float32)

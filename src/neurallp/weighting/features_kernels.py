@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..graph.arrays import Flags, Floats, Ids
 from ..graph.compilation import kernel_function
+from ..graph.kernels import inverse_in_kernel
 
 Small = NDArray[np.int32]
 Unsigned = NDArray[np.uint32]  # indices that compiled loops need not test for being negative
@@ -120,7 +121,7 @@ def find_segment(edges: CsrSegments, entity: int, operator: int) -> int:
 def invert(operator: int, scratch: Scratch) -> int:
     """Return the inverse operator."""
     num_relations = len(scratch.masked) // 2
-    return operator - num_relations if operator >= num_relations else operator + num_relations
+    return inverse_in_kernel(operator, num_relations)
 
 
 @kernel_function()

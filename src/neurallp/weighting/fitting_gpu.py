@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..evaluation import realistic_rank
 from ..graph.arrays import Floats, Ids
 from ..graph.questions import Questions
 from .features_gpu import Block, GpuFeatureWalker
@@ -168,5 +169,5 @@ class GpuQueryFit(QueryFit):
         negatives[answers, each] = False
         better = (scores > wanted).logical_and_(negatives[:, None]).sum(0)
         ties = (scores == wanted).logical_and_(negatives[:, None]).sum(0)
-        ranks: Floats = (1 + better + ties / 2.0).T.cpu().double().numpy()
+        ranks: Floats = realistic_rank(better, ties + 1).T.cpu().double().numpy()
         return ranks

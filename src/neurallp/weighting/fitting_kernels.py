@@ -5,12 +5,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..evaluation import realistic_rank
 from ..graph.arrays import Floats, Ids
 from ..graph.compilation import kernel, kernel_function
 from .features_kernels import Entries, Small
 
 #: Marks of entities in a buffer: listed with a score of its own, or no candidate answer.
 LISTED, EXCLUDED = 1, 2
+
+_realistic_rank = kernel_function()(realistic_rank)
 
 
 class Examples(NamedTuple):
@@ -283,5 +286,5 @@ def _rank_question(
             score = weights.dense[s] * values[entity] + (scores[entity] if buffer.marks[entity] else 0.0)
             better += score > wanted
             ties += score == wanted
-        ranks[s] = 1 + better + ties / 2.0
+        ranks[s] = _realistic_rank(better, ties + 1)
     _clear_marks(buffer, num)

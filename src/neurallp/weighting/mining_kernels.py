@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..graph.arrays import Ids
 from ..graph.compilation import kernel, kernel_function
+from ..graph.kernels import inverse_in_kernel
 from .features_kernels import CsrSegments
 
 
@@ -52,7 +53,7 @@ def _spread(
             unit = base**length
             for segment in range(edges.offsets[entity], edges.offsets[entity + 1]):
                 k = edges.operators[segment]
-                inverse = k - half if k >= half else k + half
+                inverse = inverse_in_kernel(k, half)
                 degree = edges.starts[segment + 1] - edges.starts[segment]
                 for edge in range(edges.starts[segment], edges.starts[segment + 1]):
                     target = edges.targets[edge]
