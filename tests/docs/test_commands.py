@@ -45,8 +45,9 @@ def check(words, *, whole):
     assert not extra, f"too many arguments: {extra}"
     for param in command.params:
         value = given.get(param.name)
-        is_value = isinstance(value, str) and not PLACEHOLDER.fullmatch(value)
-        if is_value and param.param_type_name == "option":  # arguments are files, which do not exist here
+        # Arguments and values with a suffix or a slash are files, which do not exist here.
+        is_file = param.param_type_name == "argument" or re.search(r"[a-zA-Z]\.|/", str(value))
+        if isinstance(value, str) and not is_file and not PLACEHOLDER.fullmatch(value):
             param.process_value(context, value)  # raises if it is not a choice or not a number
         if whole and param.required:
             assert value is not None, f"{param.name} is missing"
