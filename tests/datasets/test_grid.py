@@ -2,8 +2,6 @@ from collections import defaultdict
 from random import Random
 
 import pytest
-from neurallp.experiments.cells import Results
-from neurallp.experiments.paths import evaluate_queries, learn_paths
 
 from neurallp.datasets.grid import (
     DIRECTIONS,
@@ -14,9 +12,6 @@ from neurallp.datasets.grid import (
     random_paths,
 )
 from neurallp.errors import ConfigError
-from neurallp.experiments import find_experiment
-from neurallp.experiments.run import jobs_of, run
-from neurallp.experiments.tabulating import tabulate
 
 
 def walk(path, size):
@@ -90,34 +85,3 @@ def test_more_queries_than_there_are_paths_are_refused():
 def test_paths_longer_than_the_map_are_refused():
     with pytest.raises(ConfigError, match="too small for paths of 9 steps"):
         grid_split(9, 2, size=9)
-
-
-def test_starts_end_when_every_pair_to_learn_from_is_right():
-    split = grid_split(3, 3, 8, seed=0)
-    starts = learn_paths(split, num_steps=3, seed=0, most_starts=6)
-    assert not starts.unsolved
-    assert starts.num < 6
-    found = evaluate_queries(starts, split, split.test)
-    assert len(found) == 6
-    assert all(evaluation.realistic.hits_at_1 == 1.0 for evaluation in found.values())
-
-
-def test_a_query_uses_its_best_model():
-    split = grid_split(3, 3, 8, seed=0)
-    one, three = (learn_paths(split, 3, 0, most_starts=num, plain=True) for num in (1, 3))
-    first, best = (evaluate_queries(starts, split, split.train) for starts in (one, three))
-    assert all(best[query].mrr >= first[query].mrr for query in first)
-
-
-def test_the_experiment_measures_every_model_draws_the_figure_and_shows_rules(tmp_path):
-    pytest.importorskip("matplotlib")
-    experiment = find_experiment("grid", quick=True)
-    results = Results()
-    for job, outcome in run(jobs_of(experiment, 1, tmp_path)):
-        results.add(job.cell, job.seed, outcome)
-    table = tabulate(experiment.plans[0], results)
-    assert all(row["accuracy"].mean == 1.0 for row in table.rows if row["model"] != "plain")
-    (rules,) = experiment.more_tables(results)
-    assert all(row["pairs found"] == row["of"] for row in rules.rows)
-    experiment.draw(results, tmp_path)
-    assert "path length" in (tmp_path / "grid.svg").read_text()
