@@ -13,6 +13,7 @@ from samples import edges, knowledge_bases
 from neurallp import KnowledgeBase, Reasoner
 from neurallp.graph.operators import Operators
 from neurallp.rules.paths import PathLattice
+from neurallp.weighting.kinds.base import Candidate
 from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
 
 ENTITY = st.integers(0, 4)
@@ -49,7 +50,7 @@ def test_of_millions_of_paths_only_those_shown_are_found():
     kb = KnowledgeBase.from_triples(
         (one, "r", other) for here, there in pairwise(layers) for one in here for other in there
     )
-    rules = WeightedQuery(((0, 0, 0, 0),), np.array([[1.0, 0.0, 0.0]]), np.ones(1))
+    rules = WeightedQuery((Candidate("chain", (0, 0, 0, 0)),), np.array([[1.0, 0.0, 0.0]]), np.ones(1))
     proof = Reasoner(kb, WeightedRules(kb.relations, kb.reflexive_relations, {0: rules})).explain(
         "x", "r", "y", k=3
     )
