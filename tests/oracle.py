@@ -94,32 +94,33 @@ def without_pair(edges, source, answer):
     return [edge for edge in edges if (edge[0], edge[2]) not in {(source, answer), (answer, source)}]
 
 
-def walk_evidence(edges, source, body):
-    """Return {entity: (there, back)}: how likely walks along a body arrive, and how likely they return.
+def walk_features(edges, source, body):
+    """Return {entity: (forward, backward)}: probabilities of random walks along a body, there and back.
 
     Each is a sum over paths, of a product over steps of 1 / edges of the operator that leave, or arrive.
     """
     found = defaultdict(lambda: (0.0, 0.0))
     for path in enumerate_paths(edges, source, body):
-        there, back = 1.0, 1.0
+        forward, backward = 1.0, 1.0
         for start, k, end in zip(path, body, path[1:], strict=False):
-            there /= sum((edge[0], edge[1]) == (start, k) for edge in edges)
-            back /= sum((edge[1], edge[2]) == (k, end) for edge in edges)
-        found[path[-1]] = (found[path[-1]][0] + there, found[path[-1]][1] + back)
+            forward /= sum((edge[0], edge[1]) == (start, k) for edge in edges)
+            backward /= sum((edge[1], edge[2]) == (k, end) for edge in edges)
+        found[path[-1]] = (found[path[-1]][0] + forward, found[path[-1]][1] + backward)
     return dict(found)
 
 
-def clue_evidence(edges, source, query, kind, operator, answer=None):
-    """Return {entity: (largest, noisy-or)} of a rule that is no chain; all but the source are looked at.
+def non_chain_features(edges, source, query, kind, operator, answer=None):
+    """Return {entity: (forward, backward)} of a unary or shared-neighbour rule.
 
-    Of those that have the same D by the operator, how many have the answer, or are answers of the source.
+    For the latter: the largest confidence over all neighbours D, and the noisy-or. The confidence of a D is
+    the share of other entities with this D that have the answer, or are answers of the source (mirrored).
     """
     if kind == "unary":
-        return {answer: (0.0, 0.0)} if any(edge[:2] == (source, operator) for edge in edges) else {}
+        return {answer: (1.0, 1.0)} if any(edge[:2] == (source, operator) for edge in edges) else {}
     having = defaultdict(set)
-    for entity, k, anchor in edges:
-        if k == operator and anchor != source:
-            having[anchor].add(entity)
+    for entity, k, neighbour in edges:
+        if k == operator and neighbour != source:
+            having[neighbour].add(entity)
     found = {}
     for entity in {edge[0] for edge in edges} - {source}:
         own = source if kind == "anchored" else entity
@@ -139,7 +140,7 @@ def clue_evidence(edges, source, query, kind, operator, answer=None):
 
 
 def log_scale(probability):
-    """Return the evidence that a probability gives."""
+    """Return a probability on the logarithmic scale of features."""
     return log(1 + 100 * probability) / log(101)
 
 

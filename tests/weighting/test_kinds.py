@@ -1,27 +1,26 @@
-"""Rules that are no chains: unary, anchored and mirrored ones."""
+"""Unary and shared-neighbour rules: scores, proofs, text forms, and learning."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from feature_samples import NAMES, clues_over, oracle_clues
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rule_features import NAMES, non_chains, oracle_features
 from samples import edges, knowledge_bases, weighted_program
 
-from neurallp import ConfigError, KnowledgeBase, Reasoner, Rule, RuleProgram, load_model
+from neurallp import ConfigError, KnowledgeBase, Reasoner, Rule, RuleProgram
 from neurallp.config import WeightingConfig
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.graph.knowledge_base import name_parts
-from neurallp.graph.operators import Operators
 from neurallp.graph.questions import ask_both_ways
 from neurallp.io.rules.table import read_rules, write_rules
 from neurallp.pipeline.learn import weigh_rules
 from neurallp.rules.simplify import simplify
 from neurallp.rules.support import measure
-from neurallp.weighting.features import Clue, csr_segments
-from neurallp.weighting.mining import find_unary
+from neurallp.weighting.graph_index import GraphIndex
+from neurallp.weighting.kinds.base import Candidate
+from neurallp.weighting.kinds.unary import find_unary
 from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
 
 ALL = 10**6
@@ -31,10 +30,11 @@ QUICK = WeightingConfig(
 )
 
 
-def weighted_clues(kb, query, clues):
-    """Return rules for one query, with weights that tell one from another."""
-    weights = np.random.default_rng(0).normal(size=(len(clues), 3))
-    each = WeightedQuery((), weights, np.ones(len(clues)), 0.0, tuple(clues))
+def weighted_rules(kb, query, rules):
+    """Return rules for one query, each with weights of its own."""
+    weights = np.random.default_rng(0).normal(size=(len(rules), 3))
+    weights[[rule.kind == "unary" for rule in rules], 1:] = 0.0  # they have no such features
+    each = WeightedQuery(tuple(rules), weights, np.ones(len(rules)))
     return WeightedRules(kb.relations, kb.reflexive_relations, {query: each})
 
 
@@ -44,23 +44,21 @@ def weighted_clues(kb, query, clues):
 @settings(max_examples=60, deadline=None)
 @given(
     kb=knowledge_bases(most_facts=14),
-    clues=clues_over,
+    rules=non_chains,
     query=st.integers(0, 3),
     pair=st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)),
 )
-def test_scores_are_sums_of_evidence_and_proofs_add_up_along_real_paths(kb, clues, query, pair):
+def test_scores_are_sums_of_features_and_proofs_add_up_along_real_paths(kb, rules, query, pair):
     head, tail = (name if name in kb.entities else kb.entities[0] for name in pair)
     source, answer = kb.entities.id(head), kb.entities.id(tail)
-    weighted = weighted_clues(kb, query, clues)
+    weighted = weighted_rules(kb, query, rules)
     reasoner = Reasoner(kb, weighted)
-    evidence = oracle_clues(kb, edges(kb), source, query, clues)
+    evidence = oracle_features(kb, edges(kb), source, query, rules)
     weights = weighted.queries[query].weights
     if source == answer and weighted.excludes_source(query):
         return
     expected = sum(
-        weights[rule] @ [1, *pair] if clues[rule].kind != "unary" else weights[rule, 0]
-        for (rule, entity), pair in evidence.items()
-        if entity == answer
+        weights[rule] @ [1, *pair] for (rule, entity), pair in evidence.items() if entity == answer
     )
     assert reasoner.scores(np.array([source]), np.array([query])).dense()[0, answer] == pytest.approx(
         expected, abs=1e-5
@@ -87,36 +85,38 @@ def kb():
     return KnowledgeBase.from_triples(COLOURS)
 
 
-def rules_of(kb, *clues):
-    return weighted_program(weighted_clues(kb, kb.relations.id("colour"), clues), QUICK, kb)
+def program_of(kb, *rules):
+    return weighted_program(weighted_rules(kb, kb.relations.id("colour"), rules), QUICK, kb)
 
 
-def test_a_proof_names_those_that_have_the_same(kb):
+def test_a_proof_names_the_entities_with_the_same_neighbour(kb):
     k = kb.relations.operator_id
-    proof = rules_of(kb, Clue("anchored", k("grows on"))).explain("apple3", "colour", "red", k=ALL)
+    proof = program_of(kb, Candidate("anchored", (k("grows on"),))).explain("apple3", "colour", "red", k=ALL)
     assert [term.path for term in proof.terms] == [("apple3", "tree", f"apple{i}", "red") for i in range(3)]
     assert proof.remainder == pytest.approx(0, abs=1e-9)
     assert "colour(apple0, red)" in str(proof)
     assert ">apple0<" in proof.svg()
 
 
-def test_a_unary_rule_is_told_by_the_fact_it_looks_at(kb):
+def test_the_proof_of_a_unary_rule_is_one_fact_of_the_source(kb):
     k = kb.relations.operator_id
-    proof = rules_of(kb, Clue("unary", k("eaten by"), "red")).explain("apple3", "colour", "red", k=ALL)
+    proof = program_of(kb, Candidate("unary", (k("eaten by"),), "red")).explain(
+        "apple3", "colour", "red", k=ALL
+    )
     assert [(term.path, str(term)) for term in proof.terms] == [(("apple3", "eve"), "eaten by(apple3, eve)")]
-    assert ">eve<" not in proof.svg()  # a drawing leads from the source to the answer
+    assert ">eve<" not in proof.svg()  # a drawing shows paths from the source to the answer
 
 
 def test_each_kind_is_named_printed_and_measured(kb, tmp_path):
     k = kb.relations.operator_id
-    clues = (
-        Clue("unary", k("grows on"), "red"),
-        Clue("anchored", k("grows on")),
-        Clue("mirrored", k("~eaten by")),
+    rules = (
+        Candidate("unary", (k("grows on"),), "red"),
+        Candidate("anchored", (k("grows on"),)),
+        Candidate("mirrored", (k("~eaten by"),)),
     )
-    rules = rules_of(kb, *clues).rules("colour", min_confidence=0)
-    told = {rule.kind: (str(rule), rule.support, rule.num_predictions) for rule in rules}
-    assert told == {
+    rules = program_of(kb, *rules).rules("colour", min_confidence=0)
+    found = {rule.kind: (str(rule), rule.support, rule.num_predictions) for rule in rules}
+    assert found == {
         "unary": ("colour(X, red) <= grows on(X, A)", 3, 6),
         "anchored": (
             "colour(X, Y) <= grows on(X, A), grows on(B, A), colour(B, Y), X != A, X != B, X != Y",
@@ -133,18 +133,20 @@ def test_each_kind_is_named_printed_and_measured(kb, tmp_path):
     assert read_rules(tmp_path / "rules.tsv") == rules
 
 
-def test_a_unary_rule_of_an_entity_that_is_not_there_says_nothing(kb):
+def test_a_unary_rule_of_an_unknown_entity_predicts_nothing(kb):
     k = kb.relations.operator_id
-    program = rules_of(kb, Clue("unary", k("grows on"), "green"))
+    program = program_of(kb, Candidate("unary", (k("grows on"),), "green"))
     assert program.ask(head="apple3", relation="colour") == []
     [rule] = program.rules("colour", min_confidence=0)
     assert (rule.support, rule.num_predictions) == (0, 0)
 
 
-def test_only_chains_conclude():
+def test_only_chains_are_deductive():
     kb = KnowledgeBase.from_triples(COLOURS)
     k = kb.relations.operator_id
-    rules = rules_of(kb, Clue("unary", k("grows on"), "red"), Clue("anchored", k("grows on"))).rules("colour")
+    rules = program_of(
+        kb, Candidate("unary", (k("grows on"),), "red"), Candidate("anchored", (k("grows on"),))
+    ).rules("colour")
     assert not any(rule.is_deductive for rule in rules)
     assert RuleProgram(rules).ask(head="apple3", relation="colour", kb=kb) == []
 
@@ -157,7 +159,7 @@ def test_rules_of_other_kinds_or_answers_are_no_duplicates():
     assert len(simplify([*unary, *unary]).rules) == 2
 
 
-def test_a_source_that_is_barred_is_not_what_a_unary_rule_predicts():
+def test_an_excluded_source_is_not_predicted_by_a_unary_rule():
     kb = KnowledgeBase.from_triples([("a", "r", "b"), ("b", "s", "b"), ("a", "s", "a")])
     rule = Rule("r", ("s",), 1.0, kind="unary", answer="b", distinct_ends=True)
     [strict], [loose] = measure([rule], kb), measure([replace(rule, distinct_ends=False)], kb)
@@ -167,18 +169,18 @@ def test_a_source_that_is_barred_is_not_what_a_unary_rule_predicts():
 # Candidates
 
 
-def test_unary_candidates_are_the_most_telling_and_never_the_asked_fact_itself(kb):
+def test_unary_candidates_predict_more_than_chance_and_never_by_the_asked_fact(kb):
     relations, num = kb.relations, len(kb.relations)
     questions = ask_both_ways(kb.facts, num)
     own = questions[questions.queries == relations.id("colour")]
-    runs = csr_segments(Operators.of(kb))
-    found = [(relations.operator_name(k), kb.entities[c]) for k, c in find_unary(runs, own, False, 10)]
-    assert found == []  # by what grows on trees nothing is told, as all does
+    segments = GraphIndex.of(kb).segments
+    found = [(relations.operator_name(k), kb.entities[c]) for k, c in find_unary(segments, own, False, 10)]
+    assert found == []  # everything grows on trees, so that predicts nothing
     more = KnowledgeBase.from_triples([*COLOURS, *((f"sky{i}", "colour", "blue") for i in range(5))])
     questions = ask_both_ways(more.facts, num)
     own = questions[questions.queries == relations.id("colour")]
-    runs = csr_segments(Operators.of(more))
-    found = [(relations.operator_name(k), more.entities[c]) for k, c in find_unary(runs, own, False, 10)]
+    segments = GraphIndex.of(more).segments
+    found = [(relations.operator_name(k), more.entities[c]) for k, c in find_unary(segments, own, False, 10)]
     assert found == [("grows on", "red")]
 
 
@@ -192,20 +194,20 @@ def program(split):
 
 @pytest.mark.parametrize("kind", ["unary", "anchored", "mirrored"])
 def test_each_kind_is_learned_only_where_it_is_wanted(split, program, kind):
-    assert kind in {clue.kind for each in program.weighted_rules.queries.values() for clue in each.clues}
+    assert kind in program.weighted_rules.num_of_kinds
     rest = tuple(each for each in EVERY if each != kind)
     fewer = weigh_rules(split, replace(QUICK, kinds=rest, num_candidates=3, max_questions=20)).weighted_rules
-    assert kind not in {clue.kind for each in fewer.queries.values() for clue in each.clues}
+    assert kind not in fewer.num_of_kinds
 
 
 def test_without_chains_there_are_none(split):
     weighted = weigh_rules(split, replace(QUICK, kinds=("anchored",), max_questions=20)).weighted_rules
-    assert not any(each.bodies for each in weighted.queries.values())
+    assert weighted.num_of_kinds.keys() == {"anchored"}
     assert len(weighted) > 0
 
 
-def test_what_all_that_share_it_have_is_learned():
-    """Those of one town speak one language, which no prior can know."""
+def test_shared_neighbours_predict_what_a_prior_cannot():
+    """The inhabitants of a town share a language, which depends on the source."""
     facts = [
         fact
         for i in range(60)
@@ -222,43 +224,13 @@ def test_what_all_that_share_it_have_is_learned():
         )
 
 
-def test_no_more_rules_are_kept_than_wanted_of_all_kinds_together(split):
+def test_the_limit_on_rules_is_for_all_kinds_together(split):
     fewer = weigh_rules(split, replace(QUICK, max_rules=6)).weighted_rules
-    assert max(map(len, fewer.queries.values())) == 6
-    assert {clue.kind for each in fewer.queries.values() for clue in each.clues}
+    assert max(map(len, fewer.queries.values())) == 7  # and the prior
+    assert fewer.num_of_kinds.keys() - {"chain", "prior"}
 
 
-def test_all_kinds_are_read_as_they_were_written(split, program, tmp_path):
-    program.save(tmp_path)
-    loaded = load_model(tmp_path)
-    assert loaded.weighting_config == QUICK
-    for query, each in program.weighted_rules.queries.items():
-        again = loaded.weighted_rules.queries[query]
-        assert (again.bodies, again.clues, again.prior) == (each.bodies, each.clues, each.prior)
-        np.testing.assert_array_equal(again.weights, each.weights)
-        np.testing.assert_array_equal(again.confidences, each.confidences)
-    assert loaded.evaluate(split) == program.evaluate(split)
-
-
-def test_files_of_the_first_version_are_read(split, tmp_path):
-    from safetensors.numpy import load_file, save_file
-
-    weigh_rules(split, replace(QUICK, kinds=("chain", "prior"))).save(tmp_path)
-    expected = load_model(tmp_path)
-    settings = json.loads((tmp_path / "weighting.json").read_text())
-    older = {name: settings["weighting"][name] for name in ("max_length", "penalties", "seed")}
-    changed = {"format_version": 1, "weighting": {**older, "prior": True}}
-    (tmp_path / "weighting.json").write_text(json.dumps(changed))
-    arrays = load_file(tmp_path / "weighted.safetensors")
-    save_file(
-        {n: a for n, a in arrays.items() if n not in ("kinds", "answers")}, tmp_path / "weighted.safetensors"
-    )
-    loaded = load_model(tmp_path)
-    assert loaded.weighting_config.kinds == ("chain", "prior")
-    assert loaded.evaluate(split) == expected.evaluate(split)
-
-
-def test_all_kinds_hold_on_other_facts_but_for_entities_that_are_not_there(program, tmp_path):
+def test_all_kinds_apply_to_other_facts_except_for_unknown_constants(program, tmp_path):
     other = family_knowledge_base(num_people=50, num_generations=3, seed=7)
     renamed = KnowledgeBase.from_triples((f"other {h}", r, f"other {t}") for h, r, t in other.named_facts())
     for head, relation, tail in list(renamed.named_facts())[::40]:
@@ -267,6 +239,6 @@ def test_all_kinds_hold_on_other_facts_but_for_entities_that_are_not_there(progr
         assert not any(term.rule.kind == "unary" for term in proof.terms)
 
 
-def test_a_kind_that_there_is_not_is_refused():
+def test_an_unknown_kind_is_refused():
     with pytest.raises(ConfigError, match="kinds must be one of chain, prior, unary, anchored, mirrored"):
         WeightingConfig(kinds=("chain", "cyclic"))

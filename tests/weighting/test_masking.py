@@ -5,6 +5,7 @@ from neurallp.config import WeightingConfig
 from neurallp.graph.knowledge_base import name_parts
 from neurallp.graph.questions import KnownAnswers, Questions
 from neurallp.weighting.fitting import Weighting
+from neurallp.weighting.kinds.base import Candidate
 from neurallp.weighting.masking import EdgeMasking
 
 LINKED, UNLINKED = ("a", "s", "b"), ("a", "r", "c")
@@ -22,12 +23,12 @@ LINKED, UNLINKED = ("a", "s", "b"), ("a", "r", "c")
     ],
     ids=["none is linked", "some are", "the other way", "nearly all are", "all are", "no validation"],
 )
-def test_what_is_hidden_suits_the_pairs_to_be_validated(valid, turns):
+def test_the_masking_suits_the_validation_pairs(valid, turns):
     split = name_parts({"train": [("a", "r", "b"), ("b", "s", "c")], "valid": valid})
     assert EdgeMasking(split, "auto").turns == turns
 
 
-def test_what_is_hidden_can_be_chosen():
+def test_the_masking_can_be_chosen():
     split = name_parts({"train": [("a", "r", "b"), ("b", "s", "c")]})
     assert [EdgeMasking(split, masking).turns for masking in ("fact", "pair", "both")] == [
         [False],
@@ -36,23 +37,23 @@ def test_what_is_hidden_can_be_chosen():
     ]
 
 
-def test_those_linked_to_the_source_of_a_hidden_pair_are_no_candidates():
+def test_entities_linked_to_the_source_of_a_masked_pair_are_no_candidates():
     train = [("a", "r", "b"), ("a", "r", "c"), ("d", "s", "a"), ("e", "s", "b")]
     split = name_parts({"train": train})
     a, b, c, d = map(split.entities.find, "abcd")
     known = KnownAnswers(split.known.facts, len(split.relations))
     questions = Questions(np.array([a, a]), np.array([0, 0]), np.array([b, b]))
     edge_masking = EdgeMasking(split, "both")
-    aside = edge_masking.filters_of(known, questions, edge_masking.mask_pair(questions))
-    parts = np.split(aside.entities, aside.offsets[1:-1])
+    filters = edge_masking.filters_of(known, questions, edge_masking.mask_pair(questions))
+    parts = np.split(filters.entities, filters.offsets[1:-1])
     assert [set(part.tolist()) for part in parts] == [{c}, {c, d}]
-    assert aside.entities[aside.offsets[:-1]].tolist() == [c, c]
-    assert (aside.known_ends - aside.offsets[:-1]).tolist() == [1, 1]
+    assert filters.entities[filters.offsets[:-1]].tolist() == [c, c]
+    assert (filters.known_ends - filters.offsets[:-1]).tolist() == [1, 1]
 
 
-def test_ways_round_are_found_beside_a_link_that_tells_all():
-    # Every r has its inverse t, which says all, and so does going there, back and there again. The way
-    # round by p and q also leads astray.
+def test_longer_bodies_are_mined_beside_a_link_that_predicts_everything():
+    # Every r has its inverse t, which predicts everything, and so does t followed by r and t. The longer path
+    # by p and q also leads to wrong entities.
     pairs = [(f"x{i}", f"m{i}", f"y{i}", f"y{(i + 1) % 30}") for i in range(30)]
     facts = [fact for x, m, y, z in pairs for fact in [(x, "r", y), (y, "t", x), (x, "p", m)]]
     facts += [(m, "q", end) for _, m, *ends in pairs for end in ends]
@@ -61,15 +62,17 @@ def test_ways_round_are_found_beside_a_link_that_tells_all():
 
     def bodies(masking, num_candidates=2):
         config = WeightingConfig(max_length=3, num_candidates=num_candidates, masking=masking)
-        return Weighting(split, config).run().queries[r].bodies
+        return [
+            rule.operators for rule in Weighting(split, config).run().queries[r].rules if rule.kind == "chain"
+        ]
 
     assert (p, q) not in bodies("fact")
     assert (p, q) in bodies("both")
     assert len(bodies("both", num_candidates=1)) == 1
 
 
-def test_a_direct_link_goes_before_all_that_is_learned_besides():
-    # Of every pair that r links, t tells the other way; the ways round by p and q are many and often wrong.
+def test_a_direct_link_starts_with_a_larger_weight_than_other_rules_reach():
+    # Every pair of r is also linked by the inverse of t; the paths by p and q are many and often wrong.
     pairs = [(f"x{i}", f"m{i}", f"y{i}", f"y{(i + 1) % 40}") for i in range(40)]
     facts = [fact for x, m, y, z in pairs for fact in [(x, "r", y), (y, "t", x), (x, "p", m)]]
     facts += [(m, "q", end) for _, m, *ends in pairs for end in ends]
@@ -77,5 +80,5 @@ def test_a_direct_link_goes_before_all_that_is_learned_besides():
     r, t = map(split.relations.operator_id, "rt")
     few = WeightingConfig(max_length=2, num_candidates=20, masking="both", min_steps=1, max_questions=40)
     weighted = Weighting(split, few).run().queries[r]
-    link = weighted.bodies.index((split.relations.inverse(t),))
+    link = weighted.rules.index(Candidate("chain", (split.relations.inverse(t),)))
     assert weighted.weights[link, 0] > 5 > np.delete(weighted.weights[:, 0], link).max()

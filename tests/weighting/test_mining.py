@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 from samples import edges, knowledge_bases
 
 from neurallp import KnowledgeBase
-from neurallp.graph.operators import Operators
 from neurallp.graph.questions import Questions
-from neurallp.weighting.features import csr_segments
+from neurallp.weighting.graph_index import GraphIndex
 from neurallp.weighting.mining import MANY_PAIRS, Miner
 
 few = settings(max_examples=40, deadline=None)
@@ -16,8 +15,7 @@ ALL = 10**6
 
 
 def miner_over(kb, max_length):
-    operators = Operators.of(kb)
-    return Miner(csr_segments(operators), operators.num_operators, max_length)
+    return Miner(GraphIndex.of(kb), max_length)
 
 
 def questions(*rows):
@@ -42,7 +40,7 @@ def test_the_bodies_found_are_those_that_link_the_pair_without_the_fact_asked(
         if mask_pair
         else oracle.without_fact(edges(kb), source, query, answer, len(kb.relations))
     )
-    found = miner_over(kb, max_length).mine(questions((source, query, answer)), mask_pair, ALL)
+    found = miner_over(kb, max_length).mine(questions((source, query, answer)), mask_pair, ALL, ALL)
     assert len(set(found)) == len(found)
     assert set(found) == oracle.enumerate_bodies(graph, source, answer, max_length)
 
@@ -52,8 +50,8 @@ def test_the_bodies_found_are_those_that_link_the_pair_without_the_fact_asked(
 def test_bodies_between_several_pairs_are_found_between_any_of_them(kb, max_length):
     miner = miner_over(kb, max_length)
     rows = [tuple(fact) for fact in kb.facts.tolist() if fact[1] == 0]
-    each = [set(miner.mine(questions(row), False, ALL)) for row in rows]
-    assert set(miner.mine(questions(*rows), False, ALL)) == set().union(*each)
+    each = [set(miner.mine(questions(row), False, ALL, ALL)) for row in rows]
+    assert set(miner.mine(questions(*rows), False, ALL, ALL)) == set().union(*each)
 
 
 def triangles(num, lonely=0):
@@ -81,22 +79,26 @@ def test_the_bodies_that_link_most_pairs_come_first_and_no_more_than_wanted():
     kb = triangles(5, lonely=2)
     miner, pairs = miner_over(kb, 2), uncles(kb)
     best = [body(kb, "father", "brother"), body(kb, "friend")]
-    assert miner.mine(pairs, False, ALL) == best
-    assert miner.mine(pairs, False, 1) == best[:1]
+    assert miner.mine(pairs, False, ALL, ALL) == best
+    assert miner.mine(pairs, False, 1, ALL) == best[:1]
 
 
 def test_among_many_pairs_a_body_must_link_two():
     kb = triangles(MANY_PAIRS, lonely=1)
-    assert miner_over(kb, 2).mine(uncles(kb), False, ALL) == [body(kb, "father", "brother")]
+    assert miner_over(kb, 2).mine(uncles(kb), False, ALL, ALL) == [body(kb, "father", "brother")]
 
 
-def test_after_the_deadline_one_pair_is_looked_at():
-    kb = triangles(1, lonely=3)
-    assert miner_over(kb, 2).mine(uncles(kb), False, ALL, deadline=-np.inf) == [body(kb, "father", "brother")]
+def test_once_enough_paths_were_followed_no_further_pair_is_searched():
+    kb = triangles(2, lonely=3)
+    miner, pairs = miner_over(kb, 2), uncles(kb)
+    first = [body(kb, "father", "brother")]
+    assert miner.mine(pairs, False, ALL, 1) == first
+    assert miner.mine(pairs, False, ALL, 0) == []
+    assert len(miner.mine(pairs, False, ALL, ALL)) == 2
 
 
 def test_without_pairs_nothing_is_found():
-    assert miner_over(triangles(1), 2).mine(questions(), False, ALL) == []
+    assert miner_over(triangles(1), 2).mine(questions(), False, ALL, ALL) == []
 
 
 def test_bodies_are_never_longer_than_their_numbers_can_tell():
@@ -104,8 +106,8 @@ def test_bodies_are_never_longer_than_their_numbers_can_tell():
     kb = KnowledgeBase.from_triples([*ring, ("e0", "s", "e9")])
     asked = questions((0, kb.relations.id("s"), 9))
     way_round = body(kb, *(f"r{i}" for i in range(9)))
-    assert miner_over(kb, 9).mine(asked, False, ALL)[0] == way_round
-    for body_ in miner_over(kb, 20).mine(asked, False, ALL):
+    assert miner_over(kb, 9).mine(asked, False, ALL, ALL)[0] == way_round
+    for body_ in miner_over(kb, 20).mine(asked, False, ALL, ALL):
         graph = edges(kb)
         assert [path[-1] for path in oracle.enumerate_paths(graph, 0, body_)] == [9]
 
@@ -114,6 +116,6 @@ def test_bodies_are_never_longer_than_their_numbers_can_tell():
 def test_a_miner_leaves_nothing_behind_for_the_next_pair(max_length):
     kb = triangles(3, lonely=2)
     miner, pairs = miner_over(kb, max_length), uncles(kb)
-    before = miner.mine(pairs, True, ALL)
-    miner.mine(pairs[:1], False, ALL)
-    assert miner.mine(pairs, True, ALL) == before
+    before = miner.mine(pairs, True, ALL, ALL)
+    miner.mine(pairs[:1], False, ALL, ALL)
+    assert miner.mine(pairs, True, ALL, ALL) == before

@@ -5,7 +5,7 @@ settings beside the arrays: a row holds a place in these lists.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +93,8 @@ def read_weighted(folder: AnyPath) -> tuple[WeightedRules, WeightingConfig]:
 
 def _config(settings: Mapping[str, Any]) -> WeightingConfig:
     """Return settings as they were before JSON, which has lists for tuples."""
+    if missing := {field.name for field in fields(WeightingConfig)} - settings.keys():
+        raise ValueError(f"no setting {min(missing)}")
     chosen: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()
     }

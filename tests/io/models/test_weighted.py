@@ -1,0 +1,141 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from neurallp import KnowledgeBase, ModelError, load_model
+from neurallp.config import KINDS, WeightingConfig
+from neurallp.datasets.family import family_knowledge_base
+from neurallp.graph.knowledge_base import split_triples
+from neurallp.io.models.folders import FORMAT_VERSION
+from neurallp.io.models.weighted import read_weighted, write_weighted
+from neurallp.pipeline.learn import weigh_rules
+from neurallp.weighting.kinds.base import Candidate
+from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
+
+ALL = 10**6
+ONE = np.array([[1.0, 0.0, 0.0]])
+QUICK = WeightingConfig(
+    max_length=2, num_candidates=20, num_pairs=40, min_steps=40, max_questions=200, kinds=tuple(KINDS)
+)
+
+
+@pytest.fixture(scope="module")
+def program(split):
+    return weigh_rules(split, QUICK)
+
+
+@pytest.fixture
+def kb():
+    return KnowledgeBase.from_triples([("a", "r", "b"), ("b", "s", "c")])
+
+
+def arrays_of(weighted):
+    """Return all that weighted rules hold, to be compared bit for bit."""
+    return weighted.reflexive.tobytes(), {
+        query: (each.rules, each.weights.tobytes(), each.confidences.tobytes())
+        for query, each in weighted.queries.items()
+        if len(each)
+    }
+
+
+@pytest.fixture
+def folder(program, tmp_path):
+    program.save(tmp_path / "weighted", {"test": {"mrr": 0.5}})
+    return tmp_path / "weighted"
+
+
+def test_weighted_rules_are_read_as_they_were_written(split, program, folder):
+    weighted, config = read_weighted(folder)
+    assert arrays_of(weighted) == arrays_of(program.weighted_rules)
+    assert (weighted.relations, config) == (program.weighted_rules.relations, QUICK)
+    loaded = load_model(folder)
+    assert loaded.rules(kb=split.known) == program.rules()
+    assert loaded.evaluate(split) == program.evaluate(split)
+    assert json.loads((folder / "metrics.json").read_text()) == {"test": {"mrr": 0.5}}
+
+
+@pytest.mark.parametrize("name", ["weighted.safetensors", "weighting.json", "relations.json"])
+def test_a_truncated_file_is_an_error(folder, name):
+    whole = (folder / name).read_bytes()
+    (folder / name).write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ModelError, match="is missing or damaged"):
+        load_model(folder)
+
+
+def test_settings_and_relations_that_do_not_fit_are_errors(folder):
+    settings = json.loads((folder / "weighting.json").read_text())
+    for damage in (
+        {"weighting": {}},
+        {"weighting": settings["weighting"] | {"no": 1}},
+        {"format_version": 9},
+    ):
+        (folder / "weighting.json").write_text(json.dumps(settings | damage))
+        with pytest.raises(ModelError):
+            load_model(folder)
+    (folder / "weighting.json").write_text(json.dumps(settings))
+    (folder / "relations.json").write_text('["uncle"]')
+    with pytest.raises(ModelError, match="other relations"):
+        load_model(folder)
+
+
+def test_operators_that_the_relations_do_not_have_are_an_error(kb, tmp_path):
+    rules = (Candidate("chain", (99,)),)
+    wrong = WeightedRules(kb.relations, kb.reflexive_relations, {0: WeightedQuery(rules, ONE, np.ones(1))})
+    write_weighted(tmp_path, wrong, QUICK, (), {})
+    with pytest.raises(ModelError, match="is missing or damaged"):
+        read_weighted(tmp_path)
+
+
+def test_rules_weighted_on_one_family_answer_for_another(program, folder):
+    other = split_triples(family_knowledge_base(num_people=50, num_generations=3, seed=7), seed=3)
+    loaded = load_model(folder)
+    assert loaded.evaluate(other).mrr > 0.6
+    head, relation, tail = next(other.known.named_facts())
+    assert loaded.ask(head=head, relation=relation, kb=other.known)
+    proof = loaded.explain(head, relation, tail, k=ALL, kb=other.known)
+    assert proof.remainder == pytest.approx(0, abs=1e-9)
+
+
+def test_kinds_and_constants_are_stored_by_name(program, folder):
+    settings = json.loads((folder / "weighting.json").read_text())
+    rules = [rule for each in program.weighted_rules.queries.values() for rule in each.rules]
+    assert set(settings["kinds"]) == {rule.kind for rule in rules} == set(KINDS)
+    assert set(settings["constants"]) == {rule.constant for rule in rules} - {None}
+
+
+def test_the_order_of_the_registry_does_not_matter(program, folder, monkeypatch):
+    backwards = dict(reversed(KINDS.items()))
+    for name in list(KINDS):
+        monkeypatch.delitem(KINDS, name)
+    for name, module in backwards.items():
+        monkeypatch.setitem(KINDS, name, module)
+    assert arrays_of(read_weighted(folder)[0]) == arrays_of(program.weighted_rules)
+
+
+def test_a_kind_that_is_not_registered_is_named(folder, monkeypatch):
+    monkeypatch.delitem(KINDS, "mirrored")
+    with pytest.raises(ModelError, match="mirrored"):
+        read_weighted(folder)
+
+
+@pytest.mark.parametrize("version", [1, 2, FORMAT_VERSION + 1, None])
+def test_another_format_version_is_one_clear_sentence(folder, version):
+    settings = json.loads((folder / "weighting.json").read_text())
+    (folder / "weighting.json").write_text(json.dumps(settings | {"format_version": version}))
+    with pytest.raises(ModelError, match=f"has format version {version}.*reads version {FORMAT_VERSION}"):
+        read_weighted(folder)
+
+
+def test_weighted_rules_are_read_without_torch(folder):
+    code = (
+        f"import sys; from neurallp.io.models.weighted import read_weighted; read_weighted({str(folder)!r})"
+    )
+    subprocess.run([sys.executable, "-c", f"{code}; assert 'torch' not in sys.modules"], check=True)
+
+
+def test_no_rules_at_all_are_written_and_read(kb, tmp_path):
+    write_weighted(tmp_path, WeightedRules(kb.relations, kb.reflexive_relations, {}), QUICK, (), {})
+    assert len(read_weighted(tmp_path)[0]) == 0

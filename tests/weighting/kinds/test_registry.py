@@ -1,0 +1,119 @@
+"""The registry of kinds, and a toy kind in one file that goes through everything."""
+
+import pkgutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from neurallp import ConfigError, load_model
+from neurallp.config import KINDS, WeightingConfig
+from neurallp.graph.knowledge_base import name_parts
+from neurallp.io.rules.table import read_rules, write_rules
+from neurallp.pipeline.learn import rules_as_candidates, weigh_rules
+from neurallp.weighting import kinds
+from neurallp.weighting.fitting import Weighting
+from neurallp.weighting.fitting_gpu import GpuWeighting
+from neurallp.weighting.graph_index import GraphIndex
+from neurallp.weighting.kinds import compile_rules, get_kind, get_kinds, is_dense
+from neurallp.weighting.kinds.base import Candidate, Kind
+
+QUICK = WeightingConfig(max_length=2, num_candidates=10, num_pairs=40, min_steps=40, max_questions=100)
+
+#: Members of a club know each other; the club is the common target.
+FACTS = [
+    fact
+    for club in range(5)
+    for i in range(5)
+    for fact in [
+        (f"p{club}{i}", "member of", f"club{club}"),
+        *((f"p{club}{i}", "knows", f"p{club}{j}") for j in range(5) if j != i),
+    ]
+]
+
+
+@pytest.fixture
+def twin(monkeypatch):
+    monkeypatch.setitem(KINDS, "twin", "twin_kind")
+    monkeypatch.syspath_prepend(__file__.rpartition("/")[0])
+    return get_kind("twin")
+
+
+@pytest.fixture
+def split():
+    held_out = FACTS[1::25]
+    return name_parts({"train": [fact for fact in FACTS if fact not in held_out], "valid": held_out})
+
+
+def test_every_kind_is_registered_under_its_own_name():
+    for name in KINDS:
+        assert get_kind(name).name == name
+        assert isinstance(get_kind(name), Kind)
+
+
+def test_every_module_with_a_kind_is_registered():
+    modules = {f"{kinds.__name__}.{each.name}" for each in pkgutil.iter_modules(kinds.__path__)}
+    helpers = {f"{kinds.__name__}.{name}" for name in ("base", "chain_kernels", "shared_neighbours")}
+    assert set(KINDS.values()) == modules - helpers
+
+
+def test_kinds_come_in_the_order_of_the_registry():
+    assert [kind.name for kind in get_kinds(["unary", "chain"])] == ["chain", "unary"]
+
+
+def test_a_query_has_at_most_one_dense_feature(split):
+    prior = Candidate("prior", (0,))
+    assert is_dense(prior)
+    assert not is_dense(Candidate("chain", (0,)))
+    with pytest.raises(ConfigError, match="one rule with a dense feature"):
+        compile_rules(GraphIndex.of(split.known), 0, [prior, prior])
+
+
+def test_an_unregistered_kind_is_refused():
+    with pytest.raises(ConfigError, match="kinds must be one of"):
+        WeightingConfig(kinds=("twin",))
+
+
+def test_a_kind_without_features_says_what_it_lacks():
+    class Incomplete(Kind):
+        name = "incomplete"
+        find = rule = candidate = None
+
+    with pytest.raises(NotImplementedError, match="Incomplete defines neither"):
+        Incomplete().features(None, None)
+
+
+def test_a_toy_kind_in_one_file_is_mined_weighted_saved_loaded_printed_and_explained(twin, split, tmp_path):
+    knows, member_of = map(split.relations.id, ("knows", "member of"))
+    program = weigh_rules(split, replace(QUICK, kinds=("twin", "prior")))
+    weighted = program.weighted_rules.queries[knows]
+    assert Candidate("twin", (member_of,)) in weighted.rules
+    assert program.weighted_rules.num_of_kinds.keys() == {"prior", "twin"}
+
+    program.save(tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    assert loaded.weighted_rules.queries[knows].rules == weighted.rules
+    np.testing.assert_array_equal(loaded.weighted_rules.queries[knows].weights, weighted.weights)
+
+    rules = loaded.rules("knows", kb=split.known, min_confidence=0)
+    assert "knows(X, Y) <= member of(X, A), member of(Y, A), X != Y" in map(str, rules)
+    write_rules(tmp_path / "rules.tsv", rules)
+    assert read_rules(tmp_path / "rules.tsv") == rules
+    given = rules_as_candidates(rules, split.relations)
+    assert set(given[knows]) == {rule for rule in weighted.rules if rule.kind == "twin"}
+
+    head, _, tail = FACTS[1]
+    assert tail in [answer.entity for answer in loaded.ask(head=head, relation="knows", kb=split.known)]
+    proof = loaded.explain(head, "knows", tail, kb=split.known, k=100)
+    assert proof.remainder == pytest.approx(0, abs=1e-9)
+    assert (head, "club0", tail) in [term.path for term in proof.terms if term.rule.kind == "twin"]
+
+
+def test_a_toy_kind_is_weighted_equally_beside_chains_and_in_blocks(twin, split):
+    config = replace(QUICK, kinds=("chain", "twin", "prior", "unary"))
+    expected = Weighting(split, config).run().queries
+    found = GpuWeighting(split, config, device="cpu").run().queries
+    assert {rule.kind for each in expected.values() for rule in each.rules} >= {"chain", "twin", "prior"}
+    for query, each in expected.items():
+        assert found[query].rules == each.rules
+        np.testing.assert_allclose(found[query].weights, each.weights, rtol=1e-4, atol=1e-5)
