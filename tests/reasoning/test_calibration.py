@@ -11,6 +11,7 @@ from neurallp.graph.knowledge_base import split_triples
 from neurallp.graph.questions import KnownAnswers, ask_both_ways
 from neurallp.graph.scores import Scores
 from neurallp.io.models.calibration import read_calibration, write_calibration
+from neurallp.io.models.folders import FORMAT_VERSION
 from neurallp.io.models.neural import write_checkpoint
 from neurallp.pipeline.learn import prepare, weigh_rules
 from neurallp.plots import draw_reliability
@@ -258,5 +259,6 @@ def test_too_little_to_calibrate_on_is_told(refuse, folder, kb, tmp_path):
 
 
 def test_a_damaged_calibration_is_told(refuse, folder, data):
-    (folder / "calibration.json").write_text('{"format_version": 1, "method": "platt"}')
+    broken = {"format_version": FORMAT_VERSION, "method": "platt"}
+    (folder / "calibration.json").write_text(json.dumps(broken))
     assert "calibration.json is missing or damaged" in refuse("rules", folder)

@@ -58,7 +58,7 @@ def family_program(**settings_):
 
 @few
 @given(attention=attentions())
-def test_algorithm_1_recovers_every_chain_rule(attention):
+def test_algorithm_1_extracts_every_chain_rule(attention):
     expected = oracle_rules(zip(*attention, strict=True))
     found = extract_all(*attention)
     assert found.keys() == expected.keys()
@@ -67,7 +67,7 @@ def test_algorithm_1_recovers_every_chain_rule(attention):
 
 @few
 @given(attention=attentions())
-def test_the_confidences_of_a_query_sum_to_1_per_rank(attention):
+def test_the_confidences_of_a_query_sum_to_1_per_controller(attention):
     operator, memory = attention
     for rank in range(len(operator)):
         assert sum(extract_all(operator[[rank]], memory[[rank]]).values()) == pytest.approx(1)
@@ -84,7 +84,7 @@ TWO_WAYS = (
 @few
 @given(attention=attentions())
 @example(attention=TWO_WAYS)
-def test_best_first_recovery_is_algorithm_1_in_descending_order(attention):
+def test_best_first_extraction_is_algorithm_1_in_descending_order(attention):
     everything = {body: c for body, c in extract_all(*attention).items() if c > 0}
     found = list(extract_best(*attention))
     assert len(dict(found)) == len(found)
@@ -95,7 +95,7 @@ def test_best_first_recovery_is_algorithm_1_in_descending_order(attention):
 
 @few
 @given(attention=attentions(), n=st.integers(1, 12))
-def test_the_first_rules_recovered_are_the_best(attention, n):
+def test_the_first_rules_extracted_are_the_best(attention, n):
     best = sorted(extract_all(*attention).values(), reverse=True)[:n]
     found = [confidence for _, confidence in islice(extract_best(*attention), n)]
     assert found == pytest.approx([c for c in best if c > 0], abs=1e-15)
@@ -127,7 +127,7 @@ def test_rules_times_paths_add_up_to_the_engine_s_score(kb, attention):
 
 @fewer
 @given(kb=knowledge_bases(), settings_=model_settings, query=st.integers(0, 3))
-def test_a_model_s_rules_are_those_its_attention_spells_out(kb, settings_, query):
+def test_a_model_s_rules_are_those_of_its_attention(kb, settings_, query):
     model = untrained(kb, **settings_)
     excludes = model.excludes_source(np.array([query]))[0]
     name = kb.relations.operator_name
@@ -148,7 +148,7 @@ def test_a_model_s_rules_are_those_its_attention_spells_out(kb, settings_, query
 
 @fewer
 @given(kb=knowledge_bases(), settings_=model_settings, query=st.integers(0, 3))
-def test_on_facts_only_rules_that_predict_something_are_recovered(kb, settings_, query):
+def test_on_facts_only_rules_that_predict_something_are_extracted(kb, settings_, query):
     model = untrained(kb, **settings_)
     every = best_rules(model, [query], RuleFilter(), limit=10**6)
     fire = [rule for rule in measure(every, kb) if rule.num_predictions]

@@ -53,7 +53,7 @@ def test_what_is_derived_is_what_is_counted(rule):
 
 
 @given(rules)
-def test_a_mirrored_rule_derives_the_same_and_mirrors_back(rule):
+def test_an_inverted_rule_derives_the_same_and_inverts_back(rule):
     assert (derive(invert_rule(rule), KB) == derive(rule, KB)).all()
     assert invert_rule(invert_rule(rule)) == rule
     assert not face_forward(rule).target.startswith("~")

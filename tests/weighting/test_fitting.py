@@ -108,7 +108,7 @@ def test_many_questions_of_many_queries_score_as_each_by_itself(split, program):
     together = reasoner.scores(sources, queries).dense()
     for i in range(0, 300, 7):
         alone = reasoner.scores(sources[i : i + 1], queries[i : i + 1]).dense()
-        np.testing.assert_array_equal(together[i], alone[0])
+        np.testing.assert_allclose(together[i], alone[0], rtol=1e-6)  # one may be scored in numpy
 
 
 def test_the_terms_of_a_proof_add_up_largest_first(split, program):
