@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import edges, knowledge_bases
+
+from neurallp.graph.arrays import Ids
+from neurallp.graph.compilation import kernel
+from neurallp.graph.kernels import inverse_in_kernel
+from neurallp.graph.operators import Operators
+from neurallp.graph.vocabulary import Relations, inverse_operator
+
+few = settings(max_examples=30, deadline=None)
+
+
+@kernel()
+def _invert_all(operators: Ids, num_relations: int, out: Ids) -> None:
+    for i in range(len(operators)):
+        out[i] = inverse_in_kernel(operators[i], num_relations)
+
+
+def rows_of(operators, places=slice(None)):
+    columns = operators.sources[places], operators.operators[places], operators.targets[places]
+    return [tuple(map(int, row)) for row in zip(*columns, strict=True)]
+
+
+@few
+@given(kb=knowledge_bases())
+def test_every_fact_gives_an_edge_and_its_inverse_sorted(kb):
+    assert rows_of(Operators.of(kb)) == sorted(edges(kb))
+
+
+@few
+@given(kb=knowledge_bases())
+def test_both_edges_of_a_fact_are_found_and_of_no_other(kb):
+    operators = Operators.of(kb)
+    for fact, places in zip(kb.facts.tolist(), operators.edges_of(kb.facts), strict=True):
+        head, relation, tail = fact
+        assert rows_of(operators, places) == [
+            (head, relation, tail),
+            (tail, operators.inverse(relation), head),
+        ]
+    absent = kb.facts.copy()
+    absent[:, 0] = len(kb.entities) - 1 - absent[:, 0]
+    known = set(map(tuple, kb.facts.tolist()))
+    for fact, places in zip(absent.tolist(), operators.edges_of(absent), strict=True):
+        assert (places >= 0).all() == (tuple(fact) in known)
+
+
+@few
+@given(kb=knowledge_bases())
+def test_segments_begin_where_source_or_operator_changes(kb):
+    operators = Operators.of(kb)
+    starts, offsets = operators.segments()
+    keys = [(source, operator) for source, operator, _ in rows_of(operators)]
+    assert starts.tolist() == [i for i, key in enumerate(keys) if i == 0 or key != keys[i - 1]]
+    for entity in range(len(kb.entities)):
+        own = starts[offsets[entity] : offsets[entity + 1]]
+        assert [keys[i][0] for i in own] == [entity] * len({key for key in keys if key[0] == entity})
+
+
+@few
+@given(kb=knowledge_bases(), data=st.data())
+def test_edges_out_of_entities_are_all_that_leave_them(kb, data):
+    operators = Operators.of(kb)
+    some = data.draw(st.lists(st.integers(0, len(kb.entities) - 1), max_size=4, unique=True))
+    found = rows_of(operators, operators.edges_out_of(np.array(some, dtype=np.int64)))
+    assert found == [row for entity in some for row in rows_of(operators) if row[0] == entity]
+
+
+@pytest.mark.parametrize("num_relations", [1, 3])
+def test_the_inverse_is_the_same_everywhere_and_its_own_inverse(num_relations):
+    operators = np.arange(2 * num_relations)
+    inverse = inverse_operator(operators, num_relations)
+    relations = Relations(f"r{i}" for i in range(num_relations))
+    assert inverse.tolist() == [relations.inverse(k) for k in range(2 * num_relations)]
+    assert inverse_operator(inverse, num_relations).tolist() == operators.tolist()
+    in_kernel = np.zeros_like(operators)
+    _invert_all(operators, num_relations, in_kernel)
+    assert in_kernel.tolist() == inverse.tolist()
