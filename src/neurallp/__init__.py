@@ -4,7 +4,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .config import ModelConfig, Plan, TrainingConfig, WeightingConfig
+    from .config import (
+        ModelConfig,
+        Plan,
+        QuestionConfig,
+        QuestionTrainingConfig,
+        TrainingConfig,
+        WeightingConfig,
+    )
     from .errors import (
         ConfigError,
         DataError,
@@ -21,8 +28,15 @@ if TYPE_CHECKING:
     from .neural.model import NeuralLP
     from .pipeline.learn import Callbacks, Checkpoints, learn
     from .pipeline.program import LearnedProgram, Program, RuleProgram, load_model, load_program
-    from .pipeline.questions import QuestionProgram, learn_questions, load_question_model
+    from .pipeline.questions import (
+        QuestionEvaluation,
+        QuestionProgram,
+        learn_questions,
+        load_question_model,
+    )
+    from .qa.answering import QuestionReasoner
     from .qa.answers import WordAnswer, WordAnswers
+    from .qa.evaluation import QuestionMeasures
     from .qa.examples import WordQuestion
     from .reasoning.answers import Answer, Proof, WhyNot
     from .reasoning.reasoner import Reasoner
@@ -47,8 +61,13 @@ __all__ = [
     "Plan",
     "Program",
     "Proof",
+    "QuestionConfig",
     "QuestionError",
+    "QuestionEvaluation",
+    "QuestionMeasures",
     "QuestionProgram",
+    "QuestionReasoner",
+    "QuestionTrainingConfig",
     "Reasoner",
     "Rule",
     "RuleProgram",
@@ -72,7 +91,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "config": ("ModelConfig", "Plan", "TrainingConfig", "WeightingConfig"),
+    "config": (
+        "ModelConfig",
+        "Plan",
+        "QuestionConfig",
+        "QuestionTrainingConfig",
+        "TrainingConfig",
+        "WeightingConfig",
+    ),
     "errors": (
         "ConfigError",
         "DataError",
@@ -102,14 +128,17 @@ _HOMES = {
         "load_program",
     ),
     "pipeline.questions": (
+        "QuestionEvaluation",
         "QuestionProgram",
         "learn_questions",
         "load_question_model",
     ),
+    "qa.answering": ("QuestionReasoner",),
     "qa.answers": (
         "WordAnswer",
         "WordAnswers",
     ),
+    "qa.evaluation": ("QuestionMeasures",),
     "qa.examples": ("WordQuestion",),
     "reasoning.answers": (
         "Answer",

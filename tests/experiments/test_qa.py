@@ -2,9 +2,10 @@ import gzip
 import json
 
 import pytest
-from neurallp.experiments.cells import Results
 
-from neurallp.experiments.qa import TRIALS, chain_of, experiment, measure, split_questions
+from neurallp import WordQuestion
+from neurallp.experiments.qa import TRIALS, chain_of, compare_chains, experiment, measure, split_questions
+from neurallp.experiments.specification import Results
 from neurallp.io.triples import write_triples
 
 TYPES = {"directed_by": "movie_to_director", "~written_by": "writer_to_movie"}
@@ -29,18 +30,18 @@ def folder(cinema, tmp_path, monkeypatch):
 
 
 def test_each_trial_is_a_row_with_its_published_figure(folder):
-    (plan,) = experiment(quick=True, device="cpu").plans
-    assert [cell.labels["set"] for cell in plan.cells] == [f"{trial.name} (quick)" for trial in TRIALS]
-    assert all(cell.published for cell in plan.cells)
+    (table,) = experiment(quick=True, device="cpu").tables
+    assert [row.labels["set"] for row in table.rows] == [f"{trial.name} (quick)" for trial in TRIALS]
+    assert all(row.published for row in table.rows)
 
 
 def test_a_trial_has_all_measures_and_a_figure(folder, tmp_path):
     pytest.importorskip("sklearn")
-    (plan,) = (wanted := experiment(quick=True, device="cpu")).plans
-    outcome = measure(seed=0, **plan.cells[-1].arguments)
-    assert set(plan.measures) <= set(outcome)
+    (table,) = (wanted := experiment(quick=True, device="cpu")).tables
+    outcome = measure(seed=0, **table.rows[-1].arguments)
+    assert set(table.measures) <= set(outcome)
     results = Results()
-    results.add(plan.cells[-1], 0, json.loads(json.dumps(outcome)))
+    results.add(table.rows[-1], 0, json.loads(json.dumps(outcome)))
     wanted.draw(results, tmp_path / "pictures")
     assert (tmp_path / "pictures" / "questions-metaqa-3-hop.png").stat().st_size > 1000
 
@@ -58,8 +59,31 @@ def test_the_name_of_a_type_describes_its_chain():
 
 def test_every_question_has_a_position_and_a_rule_in_the_figure(cinema):
     pytest.importorskip("sklearn")
-    from neurallp.experiments.question_picture import lay_out
+    from neurallp.experiments.question_picture import project_questions
 
-    places, rules = lay_out(cinema.program, cinema.kb, cinema.test[:40])
-    assert places.shape == (40, 2)
+    positions, rules = project_questions(cinema.program, cinema.kb, cinema.test[:40])
+    assert positions.shape == (40, 2)
     assert len(rules) == 40
+
+
+def test_rows_of_the_table_name_their_files_encoder_and_steps(folder):
+    (table,) = experiment(quick=False, device="cpu").tables
+    first, *_, last = table.rows
+    assert dict(first.labels) == {
+        "set": "WikiMovies",
+        "fitted on": "wikimovies/train10k_1hop",
+        "scored on": "wikimovies/test_1hop",
+        "encoder": "the paper's",
+        "T": "2",
+    }
+    assert last.labels["scored on"] == "a tenth of it, held out"
+
+
+def test_chains_are_compared_for_right_answers_of_known_type_only(cinema):
+    known = [WordQuestion(q.text, q.answers, TYPES[q.kind]) for q in cinema.test if q.kind in TYPES]
+    share, milliseconds = compare_chains(cinema.program, cinema.kb, known)
+    assert share > 0.8
+    assert milliseconds > 0
+    untyped = [WordQuestion(question.text, question.answers) for question in known]
+    unanswered = [WordQuestion("who directed nobody", ("nobody",), "movie_to_director")]
+    assert compare_chains(cinema.program, cinema.kb, [*untyped, *unanswered])[0] is None

@@ -108,12 +108,12 @@ TRIALS = (
 
 def experiment(quick: bool, device: str) -> Experiment:
     """Return the table of section 4.4 and the figure of its questions."""
-    cells = tuple(_cell(number, trial, quick) for number, trial in enumerate(TRIALS))
-    plan = TableSpec("Questions in plain words", MEASURES, cells, NOTES)
-    return Experiment((plan,), draw=partial(_draw, plan))
+    rows = tuple(_row(number, trial, quick) for number, trial in enumerate(TRIALS))
+    table = TableSpec("Questions in plain words", MEASURES, rows, NOTES)
+    return Experiment((table,), draw=partial(_draw, table))
 
 
-def _cell(number: int, trial: Trial, quick: bool) -> TableRow:
+def _row(number: int, trial: Trial, quick: bool) -> TableRow:
     labels = {
         "set": trial.name + (" (quick)" if quick else ""),
         "fitted on": trial.train.removesuffix(".tsv.gz"),
@@ -126,10 +126,10 @@ def _cell(number: int, trial: Trial, quick: bool) -> TableRow:
 
 def measure(*, seed: int, trial: int, quick: bool) -> Outcome:
     """Return the measures of questions that were not learned from."""
-    return _try(TRIALS[trial], seed, quick)
+    return _measure(TRIALS[trial], seed, quick)
 
 
-def _try(trial: Trial, seed: int, quick: bool) -> Outcome:
+def _measure(trial: Trial, seed: int, quick: bool) -> Outcome:
     kb = _facts(find_data("metaqa") / "kb.tsv.gz")
     train, test = split_questions(trial, seed)
     if quick:
@@ -142,7 +142,7 @@ def _try(trial: Trial, seed: int, quick: bool) -> Outcome:
         num_epochs=3 if quick else MAX_EPOCHS,
         seed=seed,
     )
-    return {**_evaluate(program, kb, test), "places": _lay_out(program, kb, test, seed)}
+    return {**_evaluate(program, kb, test), "positions": _project(program, kb, test, seed)}
 
 
 def _facts(path: Path) -> KnowledgeBase:
@@ -218,24 +218,24 @@ def chain_of(kind: str) -> tuple[str, ...]:
     )
 
 
-def _lay_out(
+def _project(
     program: QuestionProgram, kb: KnowledgeBase, test: Sequence[WordQuestion], seed: int
 ) -> list[tuple[float, float, str]]:
     """Return positions in the figure for some questions and their rules, for the first seed only."""
     if seed or find_spec("sklearn") is None:
         return []
-    from .question_picture import lay_out
+    from .question_picture import project_questions
 
     chosen = Random(seed).sample(list(test), min(NUM_DRAWN, len(test)))
-    places, rules = lay_out(program, kb, chosen, seed)
-    return [(float(x), float(y), rule) for (x, y), rule in zip(places, rules, strict=True)]
+    positions, rules = project_questions(program, kb, chosen, seed)
+    return [(float(x), float(y), rule) for (x, y), rule in zip(positions, rules, strict=True)]
 
 
-def _draw(plan: TableSpec, results: Results, out: Path) -> None:
+def _draw(table: TableSpec, results: Results, out: Path) -> None:
     from .question_picture import draw_questions
 
-    for cell in plan.rows:
-        for outcome in results.of(cell)[:1]:
-            if outcome["places"]:
-                name = cell.labels["set"].split(" (")[0].lower().replace(" ", "-")
-                draw_questions(outcome["places"], out / f"questions-{name}.png")
+    for row in table.rows:
+        for outcome in results.of(row)[:1]:
+            if outcome["positions"]:
+                name = row.labels["set"].split(" (")[0].lower().replace(" ", "-")
+                draw_questions(outcome["positions"], out / f"questions-{name}.png")

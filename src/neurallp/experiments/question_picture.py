@@ -19,23 +19,23 @@ from ..rules.rule import Rule, atom
 MAX_RULES = 12  # with a colour and a label of their own
 
 
-def draw_questions(laid_out: Sequence[tuple[float, float, str]], path: Path) -> None:
+def draw_questions(projected: Sequence[tuple[float, float, str]], path: Path) -> None:
     """Draw questions, given as (x, y, rule); each cluster is labelled by its rule."""
-    places = np.array([(x, y) for x, y, _ in laid_out])
-    rules = [rule for *_, rule in laid_out]
+    positions = np.array([(x, y) for x, y, _ in projected])
+    rules = [rule for *_, rule in projected]
     frequent = [rule for rule, _ in Counter(rules).most_common(MAX_RULES)]
     with figure_at(path, 9, 7) as figure:
         axes = figure.subplots()
-        rest = places[[rule not in frequent for rule in rules]]
+        rest = positions[[rule not in frequent for rule in rules]]
         axes.scatter(rest[:, 0], rest[:, 1], s=6, color="lightgray")
         for rule, style in zip(frequent, styles(), strict=False):
-            mine = places[[other == rule for other in rules]]
+            mine = positions[[other == rule for other in rules]]
             axes.scatter(mine[:, 0], mine[:, 1], s=12, color=style["color"], marker=style["marker"])
             axes.annotate(rule, np.median(mine, axis=0), fontsize=7, ha="center")
         axes.set(xticks=[], yticks=[], title=f"{len(rules)} questions, by the rule they use")
 
 
-def lay_out(
+def project_questions(
     program: QuestionProgram, kb: KnowledgeBase, questions: Sequence[WordQuestion], seed: int = 0
 ) -> tuple[NDArray[np.floating], list[str]]:
     """Return the t-SNE position of each question, and the rule it uses."""
@@ -50,8 +50,8 @@ def lay_out(
     # Questions of the same wording have equal vectors: a little noise makes each visible.
     vectors = vectors + np.random.default_rng(seed).normal(0, 0.02 * vectors.std(), vectors.shape)
     perplexity = min(30.0, (len(vectors) - 1) / 3)
-    places = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(vectors)
-    return places, [_label(_rule_used(reasoner, question.text)) for question in questions]
+    positions = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(vectors)
+    return positions, [_label(_rule_used(reasoner, question.text)) for question in questions]
 
 
 def _rule_used(reasoner: QuestionReasoner, text: str) -> Rule:
