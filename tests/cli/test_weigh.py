@@ -44,9 +44,8 @@ def as_json(run, *arguments):
 
 
 def bodies(folder, query):
-    weighted = load_model(folder).weighted_rules
-    each = weighted.queries[weighted.relations.operator_id(query)]
-    return {tuple(map(weighted.relations.operator_name, body)) for body in each.bodies}
+    rules = load_model(folder).rules(query, limit=1000, min_confidence=0.0)
+    return {rule.body for rule in rules if rule.kind == "chain"}
 
 
 # weigh
@@ -54,7 +53,7 @@ def bodies(folder, query):
 
 def test_the_rules_of_a_file_are_weighted_both_ways(run, data, rules, tmp_path):
     found = as_json(run, "weigh", rules, data, "--out", tmp_path / "out")
-    assert (found["model"], found["rules"]) == (str(tmp_path / "out"), 4)
+    assert (found["model"], found["kinds"]["chain"]) == (str(tmp_path / "out"), 4)
     assert set(found) == {"model", "rules", "kinds", "valid", "test"}
     assert bodies(tmp_path / "out", "uncle") == {rule.body for rule in RULES}
     assert bodies(tmp_path / "out", "~uncle") == {("~brother", "~father"), ("~brother", "~mother")}
@@ -67,7 +66,7 @@ def test_more_rules_are_mined_and_at_most_max_rules_kept(run, data, rules, tmp_p
         run, "weigh", "-", data, "--out", tmp_path / "least", "--mine", 20, "--length", 2, "--max-rules", 1
     )
     assert more["rules"] > 100
-    assert least["rules"] == len(read_rules(tmp_path / "least" / "rules.tsv").targets)
+    assert least["kinds"]["chain"] == len(read_rules(tmp_path / "least" / "rules.tsv").targets)
     assert more["test"]["mrr"] > least["test"]["mrr"]
 
 
@@ -76,7 +75,7 @@ def test_weigh_prints_measures_and_the_folder(run, data, rules, tmp_path):
     assert (code, err) == (0, "")
     assert "realistic" in out
     assert f"Weighted rules in {tmp_path / 'out'}: 4 chain." in out.replace("\n", "")
-    assert not any(each.prior for each in load_model(tmp_path / "out").weighted_rules.queries.values())
+    assert set(load_model(tmp_path / "out").weighted_rules.num_of_kinds) == {"chain"}
 
 
 def test_without_validation_and_test_weigh_prints_no_table(run, data, rules, tmp_path):
@@ -94,7 +93,7 @@ def test_other_lengths_are_refused_without_mining(run, refuse, data, rules, tmp_
         run, "weigh", "-", data, "--out", tmp_path / "out", "--mine", 9, "--length", 1, "--or-length", 2
     )
     assert found["test"]["mrr"] > 0.5
-    assert load_model(tmp_path / "out").weighted_rules.max_length == 2
+    assert max(len(rule.body) for rule in load_model(tmp_path / "out").rules()) == 2
 
 
 def test_weigh_refuses_data_without_a_matching_rule(refuse, data, tmp_path):
@@ -246,7 +245,7 @@ def test_ctrl_c_while_weighting_keeps_the_model(run, data, tmp_path, monkeypatch
                 os.kill(os.getpid(), signal.SIGINT)
             return super().mine(*arguments)
 
-    monkeypatch.setattr("neurallp.weighting.fitting.Miner", Interrupting)
+    monkeypatch.setattr("neurallp.weighting.mining.Miner", Interrupting)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         code, _, _ = run("learn", data, "--out", tmp_path, *FEW)
