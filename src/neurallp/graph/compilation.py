@@ -85,7 +85,7 @@ def fast_compile() -> Iterator[None]:
 
     config: Any = numba.config
     level, collecting = config.OPT, gc.isenabled()
-    config.OPT = 2
+    config.OPT = type(level)(2)
     gc.disable()
     try:
         yield
