@@ -44,18 +44,8 @@ def as_json(run, *arguments):
 
 
 def bodies(folder, query):
-<<<<<<< HEAD
-    weighted = load_model(folder).weighted_rules
-    each = weighted.queries[weighted.relations.operator_id(query)]
-    return {
-        tuple(map(weighted.relations.operator_name, rule.operators))
-        for rule in each.rules
-        if rule.kind == "chain"
-    }
-=======
     rules = load_model(folder).rules(query, limit=1000, min_confidence=0.0)
     return {rule.body for rule in rules if rule.kind == "chain"}
->>>>>>> pipeline
 
 
 # weigh
@@ -85,11 +75,7 @@ def test_weigh_prints_measures_and_the_folder(run, data, rules, tmp_path):
     assert (code, err) == (0, "")
     assert "realistic" in out
     assert f"Weighted rules in {tmp_path / 'out'}: 4 chain." in out.replace("\n", "")
-<<<<<<< HEAD
-    assert "prior" not in load_model(tmp_path / "out").weighted_rules.num_of_kinds
-=======
     assert set(load_model(tmp_path / "out").weighted_rules.num_of_kinds) == {"chain"}
->>>>>>> pipeline
 
 
 def test_without_validation_and_test_weigh_prints_no_table(run, data, rules, tmp_path):

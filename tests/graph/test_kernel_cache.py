@@ -87,3 +87,10 @@ def test_folders_of_other_versions_are_removed_when_they_are_old(tmp_path, monke
     kernel_cache.kernel_folder.__wrapped__()
     assert recent.exists()
     assert not old.exists()
+
+
+def test_the_cpu_engine_compiles_in_a_process_that_has_compiled_nothing_before(tmp_path):
+    script = "from neurallp.engines.cpu_kernels import compile_kernel; compile_kernel()"
+    environment = os.environ | {"NEURALLP_CACHE": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+    assert [*tmp_path.rglob("cpu_kernels.score_chunk*.nbc")]
