@@ -93,7 +93,7 @@ def require_memory(num_bytes: int, device: torch.device) -> None:
     there = _device_bytes(device)
     if num_bytes > there:
         raise ConfigError(
-            f"Training would take about {num_bytes / 2**30:.1f} GiB, but the device has {there / 2**30:.1f} GiB. "
+            f"Training would take about {num_bytes / 2**30:.1f} GiB, the device has {there / 2**30:.1f} GiB. "
             "Use --engine cpu, a smaller --batch-size, or fewer --steps or --ranks."
         )
 
