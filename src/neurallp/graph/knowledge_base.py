@@ -1,8 +1,8 @@
 """Knowledge bases and their splits: facts over named entities and relations. Numpy only, no torch.
 
 A fact is (head, relation, tail). Relation r of R has two operators: r itself, from the head to the tail, and
-its inverse r + R, written `~name`, from the tail to the head. A query is an operator too, so (?, r, t) is
-asked as (t, ~r), and no code needs a direction flag.
+its inverse r + R, written `~name`, from the tail to the head. A query is an operator too: (?, r, t) is asked
+as (t, ~r), so that no code needs a direction flag.
 """
 
 from collections.abc import Iterable, Iterator

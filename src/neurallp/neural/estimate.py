@@ -93,9 +93,8 @@ def require_memory(num_bytes: int, device: torch.device) -> None:
     there = _device_bytes(device)
     if num_bytes > there:
         raise ConfigError(
-            f"Training would take about {num_bytes / 2**30:.1f} GiB, but the device has "
-            f"{there / 2**30:.1f} GiB. "
-            "Use --engine cpu, a smaller --batch-size, or fewer --steps or --controllers."
+            f"Training would take about {num_bytes / 2**30:.1f} GiB, the device has {there / 2**30:.1f} GiB. "
+            "Use --engine cpu, a smaller --batch-size, or fewer --steps or --ranks."
         )
 
 
