@@ -14,7 +14,6 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from .errors import ConfigError, require_choice, require_positive
 
 Preset = Literal["default", "paper"]
-EngineName = Literal["auto", "reference", "cpu", "cuda"]
 Part = Literal["valid", "test"]  # the parts to evaluate: a fact of train is in the graph that is searched
 MemoryKeys = Literal["present", "previous"]
 Objective = Literal["log-score", "normalized"]
@@ -32,6 +31,14 @@ KINDS = {
     "anchored": "neurallp.weighting.kinds.anchored",
     "mirrored": "neurallp.weighting.kinds.mirrored",
 }
+
+#: The engines by name, the fastest first, and the module of each.
+ENGINES = {
+    "cuda": "neurallp.engines.cuda",
+    "cpu": "neurallp.engines.cpu",
+    "reference": "neurallp.engines.reference",
+}
+ENGINE_CHOICES = ("auto", *ENGINES)
 
 C = TypeVar("C")
 
