@@ -221,12 +221,45 @@ class QuestionTrainingConfig:
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """One setting that was tried on validation questions before learning, and whether the plan has it."""
+
+    setting: str  # in words: "bodies up to 3"
+    mrr: float
+    gain: float  # over the settings chosen before it, on the same questions
+    error: float  # the standard error of the gain
+    chosen: bool
+
+    def __str__(self) -> str:
+        mark = "chosen" if self.chosen else "left out"
+        return f"{self.setting}: MRR {self.mrr:.3f} ({self.gain:+.3f} ± {self.error:.3f}), {mark}"
+
+
+@dataclass(frozen=True)
+class PlanLog:
+    """How a plan was made: what the data looks like, what was tried, and what a time limit cut.
+
+    It holds no times, so equal runs write equal files.
+    """
+
+    survey: Mapping[str, Any] = field(default_factory=dict)
+    trials: tuple[Comparison, ...] = ()
+    minutes: float | None = None
+    cut: tuple[str, ...] = ()
+
+    def and_cut(self, *what: str) -> "PlanLog":
+        """Return the log with more that was cut."""
+        return replace(self, cut=(*self.cut, *what))
+
+
+@dataclass(frozen=True)
 class Plan:
     """The settings of one run of learning, stage by stage; a stage whose settings are None is left out."""
 
     model: ModelConfig | None
     training: TrainingConfig | None
     weighting: WeightingConfig | None
+    log: PlanLog = PlanLog()
 
     def __post_init__(self) -> None:
         if (self.model is None) != (self.training is None):
@@ -293,14 +326,14 @@ def make_plan(
     chosen = _with_preset(PRESETS, preset, settings)
     require_known(chosen, ModelConfig, TrainingConfig, WeightingConfig)
     model, training = choose(ModelConfig, chosen), choose(TrainingConfig, chosen)
-    weighting = _choose_weighting(chosen)
+    weighting = choose_weighting(chosen)
     if train and "max_length" not in chosen:
         weighting = replace(weighting, max_length=model.num_steps)
     weigh = preset not in UNWEIGHTED_PRESETS if weigh is None else weigh
     return Plan(model if train else None, training if train else None, weighting if weigh else None)
 
 
-def _choose_weighting(settings: Mapping[str, Any]) -> WeightingConfig:
+def choose_weighting(settings: Mapping[str, Any]) -> WeightingConfig:
     """Return the weighting settings; the expert ones share names with those of training and keep defaults."""
     shown = {each.name for each in fields(WeightingConfig) if each.metadata.get("help")}
     return WeightingConfig(**{name: value for name, value in settings.items() if name in shown})

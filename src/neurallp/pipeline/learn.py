@@ -91,67 +91,106 @@ def learn(
     given: Iterable[Rule] = (),
     engine: str = "auto",
     device: str = "cpu",
+    minutes: float | None = None,
     callbacks: Callbacks | None = None,
     **settings: Any,
 ) -> LearnedProgram:
-    """Return a program learned from a knowledge base or a split.
+    """Return a program learned from a knowledge base or a split; it never sees the test part.
 
-    Without a plan, `make_plan` makes one from the settings: `preset`, `train`, `weigh`, and the fields of
-    ModelConfig, TrainingConfig and WeightingConfig. Rules that are `given` are weighted with the others.
+    Without a plan, settings that are not given are chosen by trials on the validation part, or on a part of
+    train where there is none: `preset`, `train`, `weigh`, and the fields of ModelConfig, TrainingConfig and
+    WeightingConfig. `minutes` bounds the whole run, and `program.plan.log.cut` tells what it cut. Rules that
+    are `given` are weighted with the others.
 
     >>> from neurallp.datasets.family import family_knowledge_base
-    >>> program = learn(family_knowledge_base(num_people=60, num_generations=3), num_epochs=2)
-    >>> program.model.config.num_steps
-    2
+    >>> program = learn(family_knowledge_base(num_people=60, num_generations=3), num_candidates=50)
+    >>> program.plan.weighting.num_candidates
+    50
     """
     if plan is not None and settings:
         raise ConfigError(f"Give a plan or settings, not both: {', '.join(settings)}.")
-    plan = plan or make_plan(**settings)
-    split = data if isinstance(data, Split) else split_triples(data, plan.seed)
-    run = Run(split, plan, engine, device, callbacks or Callbacks())
-    program = run.train()
-    if plan.weighting is not None and not run.callbacks.should_stop():
-        program.weighted_rules = run.weigh(chain(run.learned_rules(program), given))
+    clock = Clock(minutes)
+    seed = plan.seed if plan else settings.get("seed") or 0
+    whole = data if isinstance(data, Split) else split_triples(data, seed)
+    run = Run(whole.without_test(), engine, device, callbacks or Callbacks(), clock)
+    run.callbacks.on_data(run.split)
+    program = run.learn(plan or run.decide(**settings), list(given))
+    program.kb = data if isinstance(data, KnowledgeBase) else whole.known
     return program
 
 
-@dataclass(frozen=True)
 class Run:
-    """One run of `learn`: its data, plan and callbacks, and a method for each stage."""
+    """One run of `learn`: its data, callbacks and time limit, and a method for each stage."""
 
-    split: Split
-    plan: Plan
-    engine: str
-    device: str
-    callbacks: Callbacks
+    def __init__(
+        self, split: Split, engine: str, device: str, callbacks: Callbacks, clock: Clock | None = None
+    ) -> None:
+        self.split, self.engine, self.device = split, engine, device
+        self.callbacks, self.clock = callbacks, clock or Clock()
+        self.cut: list[str] = []
 
-    def train(self) -> LearnedProgram:
+    def learn(self, plan: Plan, given: list[Rule]) -> LearnedProgram:
+        """Return the program of a plan: train, then weigh."""
+        program = self.train(plan)
+        if plan.weighting is not None and not self.callbacks.should_stop():
+            rules = chain(self.learned_rules(program), given)
+            program.weighted_rules = self.weigh(plan.weighting, rules)
+        program.plan = replace(plan, log=plan.log.and_cut(*self.cut))
+        return program
+
+    # The plan
+
+    def decide(
+        self, preset: str = "default", train: bool | None = None, weigh: bool | None = None, **settings: Any
+    ) -> Plan:
+        """Return the plan with the settings given; trials choose the others."""
+        if weigh is False or (weigh is None and preset in UNWEIGHTED_PRESETS):
+            return make_plan(preset, train=train is not False, weigh=False, **settings)
+        if train is None:
+            train = any(settings.get(name) is not None for name in NEURAL)
+        first = make_plan(preset, train=train, weigh=True, **settings)
+        planner = Planner(self.split, settings, self.clock)
+        self.callbacks.on_stage("plan", planner.max_trials)
+        planner.on_trial = self._on_trial
+        weighting = planner.decide()
+        plan = replace(first, weighting=weighting, log=planner.plan_log)
+        self.callbacks.on_plan(plan, planner.estimate(weighting))
+        return plan
+
+    def _on_trial(self, trial: Trial) -> None:
+        self.callbacks.on_progress(1)
+        if trial.chosen:
+            self.callbacks.on_mrr(trial.mrr)
+
+    # The stages
+
+    def train(self, plan: Plan) -> LearnedProgram:
         """Return the program of the best epoch; without a model where the plan has no training."""
-        if self.plan.model is None or self.plan.training is None:
-            return LearnedProgram(self.plan, kb=self.split.known)
-        configs = self.plan.model, self.plan.training
-        training = prepare(self.split, *configs, engine=self.engine, device=self.device)
-        run_training(training, self.callbacks)
-        return finish(training, self.plan)
+        if plan.model is None or plan.training is None:
+            return LearnedProgram(plan, kb=self.split.known)
+        training = prepare(self.split, plan.model, plan.training, engine=self.engine, device=self.device)
+        run_training(training, self.callbacks, self.clock.part(TRAINING_SHARE if plan.weighting else 1.0))
+        return finish(training, plan)
 
     def learned_rules(self, program: LearnedProgram) -> Iterator[Rule]:
         """Yield the most confident rules that the neural model learned, to weigh them."""
-        if self.plan.model is None or self.plan.weighting is None:
+        if program.plan.model is None or program.plan.weighting is None:
             return iter(())
-        return learned_rules(program.model, self.plan.weighting.num_learned)
+        return learned_rules(program.model, program.plan.weighting.num_learned)
 
-    def weigh(self, rules: Iterable[Rule]) -> WeightedRules | None:
-        """Return the weights of `rules` and mined ones, or None where Ctrl-C cut the stage."""
-        assert self.plan.weighting is not None
+    def weigh(self, config: WeightingConfig, rules: Iterable[Rule]) -> WeightedRules:
+        """Return the weights of `rules` and mined ones; queries that were cut have a prior alone."""
         self.callbacks.on_stage("weigh", 2 * len(self.split.known.facts))
+        weighting = make_weighting(
+            self.split, config, rules_as_candidates(rules, self.split.relations), self.device
+        )
         try:
-            candidates = rules_as_candidates(rules, self.split.relations)
-            done = self.callbacks.on_progress
-            return weigh_rules(self.split, self.plan.weighting, candidates, done, self.device).weighted_rules
+            weighted = weighting.run(self.callbacks.on_progress, lambda: self.clock.is_over)
         except KeyboardInterrupt:
             if not self.callbacks.on_interrupt("weigh"):
                 raise
-        return None
+            weighted = weighting.finished()
+        return self._complete(weighted)
 
 
 def run_training(training: "AnyTraining", callbacks: Callbacks) -> None:
