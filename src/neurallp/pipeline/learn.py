@@ -1,43 +1,66 @@
-"""Learning, stage by stage: train a neural model, then weigh its rules together with mined ones.
+"""Learning, stage by stage: plan, train a neural model where that pays, then mine and weigh rules.
 
 The library, the command line, the demo, the experiments and the benchmarks all call `learn`. A `Plan` has the
 settings of each stage, and `Callbacks` follow the run: progress, checkpoints, and stopping early.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..config import ModelConfig, Plan, TrainingConfig, WeightingConfig, make_plan
+from ..config import (
+    UNWEIGHTED_PRESETS,
+    Comparison,
+    ModelConfig,
+    Plan,
+    TrainingConfig,
+    WeightingConfig,
+    make_plan,
+)
 from ..errors import ConfigError, DataError
-from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
+from ..graph.knowledge_base import KnowledgeBase, Split, hold_out, split_triples
 from ..graph.vocabulary import Relations
 from ..io.files import AnyPath
 from ..rules.rule import Rule
 from ..weighting.kinds import as_candidates, get_kind
 from ..weighting.kinds.base import Candidate
 from ..weighting.weighted_rules import WeightedRules
+from .clock import Clock
+from .plan import NEURAL, Estimate, Planner
 from .program import LearnedProgram, Program, RuleProgram
 
 if TYPE_CHECKING:
     from ..neural.loop import TrainingLoop
     from ..neural.model import NeuralLP
     from ..neural.training import Training
-    from ..weighting.fitting import Candidates
+    from ..weighting.fitting import Candidates, Weighting
+    from ..weighting.query_fit import FitResult
 
     AnyTraining = TrainingLoop[Any, Any]
 
 #: The stages of a run, in order.
-Stage = Literal["train", "weigh"]
+Stage = Literal["plan", "train", "weigh"]
+
+#: The share of the time limit that is set apart for saving the model and measuring it.
+SAVING_SHARE = 0.06
+
+#: The share of the time limit that is left after planning which training may take, where rules are weighted.
+TRAINING_SHARE = 0.4
 
 
 class Callbacks:
     """Functions that `learn` calls during a run. By default they do nothing, and Ctrl-C ends the run."""
+
+    def on_plan(self, plan: Plan, estimate: Estimate | None) -> None:
+        """Called when the plan is made, with the time and memory it will take, where that was measured."""
+
+    def on_mrr(self, mrr: float) -> None:
+        """Called with the validation MRR so far."""
 
     def on_training(self, training: "AnyTraining") -> None:
         """Called before the first epoch, with the model as it is initialised; may restore a checkpoint."""
@@ -52,7 +75,7 @@ class Callbacks:
         """Called after every epoch of training; may write a checkpoint."""
 
     def should_stop(self) -> bool:
-        """Return whether to end the run after this epoch; what is learned so far is returned."""
+        """Return whether to end the run soon; what is learned so far is returned, and it is complete."""
         return False
 
     def on_interrupt(self, stage: Stage) -> bool:
@@ -91,7 +114,7 @@ def learn(
     given: Iterable[Rule] = (),
     engine: str = "auto",
     device: str = "cpu",
-    minutes: float | None = None,
+    minutes: float | Clock | None = None,
     callbacks: Callbacks | None = None,
     **settings: Any,
 ) -> LearnedProgram:
@@ -109,11 +132,10 @@ def learn(
     """
     if plan is not None and settings:
         raise ConfigError(f"Give a plan or settings, not both: {', '.join(settings)}.")
-    clock = Clock(minutes)
+    clock = minutes if isinstance(minutes, Clock) else Clock(minutes)
     seed = plan.seed if plan else settings.get("seed") or 0
     whole = data if isinstance(data, Split) else split_triples(data, seed)
     run = Run(whole.without_test(), engine, device, callbacks or Callbacks(), clock)
-    run.callbacks.on_data(run.split)
     program = run.learn(plan or run.decide(**settings), list(given))
     program.kb = data if isinstance(data, KnowledgeBase) else whole.known
     return program
@@ -122,17 +144,19 @@ def learn(
 class Run:
     """One run of `learn`: its data, callbacks and time limit, and a method for each stage."""
 
-    def __init__(
-        self, split: Split, engine: str, device: str, callbacks: Callbacks, clock: Clock | None = None
-    ) -> None:
+    def __init__(self, split: Split, engine: str, device: str, callbacks: Callbacks, clock: Clock) -> None:
         self.split, self.engine, self.device = split, engine, device
-        self.callbacks, self.clock = callbacks, clock or Clock()
+        self.callbacks, self.clock, self.limit = callbacks, clock, clock.part(1 - SAVING_SHARE)
         self.cut: list[str] = []
+
+    def should_stop(self) -> bool:
+        """Return whether the time is over, or a callback ends the run."""
+        return self.limit.is_over or self.callbacks.should_stop()
 
     def learn(self, plan: Plan, given: list[Rule]) -> LearnedProgram:
         """Return the program of a plan: train, then weigh."""
         program = self.train(plan)
-        if plan.weighting is not None and not self.callbacks.should_stop():
+        if plan.weighting is not None and not (program.has_model and self.should_stop()):
             rules = chain(self.learned_rules(program), given)
             program.weighted_rules = self.weigh(plan.weighting, rules)
         program.plan = replace(plan, log=plan.log.and_cut(*self.cut))
@@ -148,16 +172,16 @@ class Run:
             return make_plan(preset, train=train is not False, weigh=False, **settings)
         if train is None:
             train = any(settings.get(name) is not None for name in NEURAL)
-        first = make_plan(preset, train=train, weigh=True, **settings)
-        planner = Planner(self.split, settings, self.clock)
-        self.callbacks.on_stage("plan", planner.max_trials)
+        plan = make_plan(preset, train=train, weigh=True, **settings)
+        planner = Planner(self.split, settings, self.limit, self.callbacks.should_stop)
         planner.on_trial = self._on_trial
+        self.callbacks.on_stage("plan", planner.max_trials)
         weighting = planner.decide()
-        plan = replace(first, weighting=weighting, log=planner.plan_log)
+        plan = replace(plan, weighting=weighting, log=planner.plan_log)
         self.callbacks.on_plan(plan, planner.estimate(weighting))
         return plan
 
-    def _on_trial(self, trial: Trial) -> None:
+    def _on_trial(self, trial: Comparison) -> None:
         self.callbacks.on_progress(1)
         if trial.chosen:
             self.callbacks.on_mrr(trial.mrr)
@@ -166,35 +190,57 @@ class Run:
 
     def train(self, plan: Plan) -> LearnedProgram:
         """Return the program of the best epoch; without a model where the plan has no training."""
-        if plan.model is None or plan.training is None:
+        if plan.model is None or plan.training is None or (plan.weighting and self.should_stop()):
             return LearnedProgram(plan, kb=self.split.known)
         training = prepare(self.split, plan.model, plan.training, engine=self.engine, device=self.device)
-        run_training(training, self.callbacks, self.clock.part(TRAINING_SHARE if plan.weighting else 1.0))
+        limit = self.limit.part(TRAINING_SHARE if plan.weighting else 1.0)
+        run_training(training, self.callbacks, limit)
+        if limit.is_over:
+            self.cut.append(f"training after {len(training.history)} epochs")
         return finish(training, plan)
 
     def learned_rules(self, program: LearnedProgram) -> Iterator[Rule]:
         """Yield the most confident rules that the neural model learned, to weigh them."""
-        if program.plan.model is None or program.plan.weighting is None:
+        if not program.has_model or program.plan.weighting is None:
             return iter(())
         return learned_rules(program.model, program.plan.weighting.num_learned)
 
     def weigh(self, config: WeightingConfig, rules: Iterable[Rule]) -> WeightedRules:
-        """Return the weights of `rules` and mined ones; queries that were cut have a prior alone."""
+        """Return the weights of `rules` and mined ones; what is cut is answered by cheaper fits."""
         self.callbacks.on_stage("weigh", 2 * len(self.split.known.facts))
-        weighting = make_weighting(
-            self.split, config, rules_as_candidates(rules, self.split.relations), self.device
-        )
-        try:
-            weighted = weighting.run(self.callbacks.on_progress, lambda: self.clock.is_over)
-        except KeyboardInterrupt:
-            if not self.callbacks.on_interrupt("weigh"):
-                raise
-            weighted = weighting.finished()
-        return self._complete(weighted)
+        given = rules_as_candidates(rules, self.split.relations)
+        weighting = make_weighting(self.split, config, given, self.device)
+        judge = None
+        if not len(self.split.valid):
+            judge = make_weighting(hold_out(self.split, config.seed), config, given, self.device)
+        weighting.on_fit = ValidationMrr(self.callbacks.on_mrr)
+        weighted = weighting.run(self.callbacks.on_progress, self.should_stop, judge)
+        if unrefined := weighted.unrefined:
+            num = len(weighting.queries)
+            self.cut.append(f"the refinement of {len(unrefined):,} of {num:,} queries")
+        return weighted
 
 
-def run_training(training: "AnyTraining", callbacks: Callbacks) -> None:
-    """Run the epochs of a training; after Ctrl-C the callbacks decide whether the epochs so far are used."""
+class ValidationMrr:
+    """The validation MRR of the queries so far, each with its latest fit; told to a callback."""
+
+    def __init__(self, on_mrr: Callable[[float], None]) -> None:
+        self.on_mrr = on_mrr
+        self.best: dict[int, tuple[float, int]] = {}  # the sum of reciprocal ranks, and their number
+
+    def __call__(self, query: int, fits: "Sequence[FitResult]") -> None:
+        """Take the best setting of a query's fits into account."""
+        sums = [ranks.sum(axis=0).max(initial=0.0) for ranks in (each.reciprocal_ranks for each in fits)]
+        self.best[query] = float(max(sums)), len(fits[0].reciprocal_ranks)
+        if num := sum(num for _, num in self.best.values()):
+            self.on_mrr(sum(total for total, _ in self.best.values()) / num)
+
+
+def run_training(training: "AnyTraining", callbacks: Callbacks, limit: Clock | None = None) -> None:
+    """Run the epochs of a training, until the time is over.
+
+    After Ctrl-C the callbacks decide whether the epochs so far are used.
+    """
     callbacks.on_training(training)
     num_batches = training.examples.num_batches
     done = len(training.history) * num_batches
@@ -203,7 +249,7 @@ def run_training(training: "AnyTraining", callbacks: Callbacks) -> None:
     try:
         for _ in training.epochs():
             callbacks.on_epoch(training)
-            if callbacks.should_stop():
+            if callbacks.should_stop() or (limit is not None and limit.is_over):
                 break
     except KeyboardInterrupt:
         if not callbacks.on_interrupt("train") or not training.history:
@@ -276,6 +322,21 @@ def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int
     return dict(found)
 
 
+def make_weighting(
+    split: Split, config: WeightingConfig, given: "Candidates | None" = None, device: str = "cpu"
+) -> "Weighting":
+    """Return what mines rules and fits their weights, with those `given`, on a device."""
+    from ..weighting.fitting import Weighting
+
+    if device == "cpu":
+        return Weighting(split, config, given)
+    from ..neural.training import require_device
+    from ..weighting.fitting_gpu import GpuWeighting
+
+    require_device(device)
+    return GpuWeighting(split, config, given, device=device)
+
+
 def weigh_rules(
     split: Split,
     config: WeightingConfig,
@@ -284,17 +345,5 @@ def weigh_rules(
     device: str = "cpu",
 ) -> LearnedProgram:
     """Return the program of mined rules and the candidates `given`, with weights fitted on a device."""
-    from ..weighting.fitting import Weighting
-
-    if device != "cpu":
-        from ..neural.training import require_device
-
-        require_device(device)
-    if device == "cpu":
-        weighting = Weighting(split, config, given)
-    else:
-        from ..weighting.fitting_gpu import GpuWeighting
-
-        weighting = GpuWeighting(split, config, given, device=device)
-    plan = Plan(None, None, config)
-    return LearnedProgram(plan, weighted_rules=weighting.run(on_done), kb=split.known)
+    weighted = make_weighting(split, config, given, device).run(on_done)
+    return LearnedProgram(Plan(None, None, config), weighted_rules=weighted, kb=split.known)

@@ -21,9 +21,10 @@ from ..config import (
     choose_weighting,
 )
 from ..graph.knowledge_base import Split, hold_out
+from ..weighting.masking import NEARLY_ALL
 from .clock import Clock
 from .survey import Survey, survey
-from .trials import NUM_QUESTIONS, TrialResult, Trials
+from .trials import TrialResult, Trials
 
 #: Bodies are tried up to this length, as long as no more walks leave the end of a fact.
 MAX_LENGTH = 5
@@ -41,9 +42,6 @@ NUMBERS_OF_QUESTIONS = (8000, 4000, 2000, 1000, 500, 250)
 
 #: The share of the time limit that trials may take.
 TRIAL_SHARE = 0.3
-
-#: The share of a trial's time that does not depend on the number of questions: mining and counting.
-FIXED_SHARE = 0.3
 
 Change = Callable[[WeightingConfig], WeightingConfig]
 
@@ -77,14 +75,21 @@ class Estimate:
 class Planner:
     """Decides the settings of weighting, one after the other."""
 
-    def __init__(self, split: Split, given: Mapping[str, Any], clock: Clock) -> None:
+    def __init__(
+        self,
+        split: Split,
+        given: Mapping[str, Any],
+        clock: Clock,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
         held_out = not len(split.valid)
         self.given = {name: value for name, value in given.items() if value is not None}
         seed = self.given.get("seed", 0)
         self.split = hold_out(split, seed) if held_out else split
         self.clock, self.limit = clock, clock.part(TRIAL_SHARE)
         self.survey = survey(self.split, held_out)
-        self.trials = Trials(self.split, seed)
+        self.should_stop = lambda: self.limit.is_over or should_stop()
+        self.trials = Trials(self.split, seed, self.should_stop)
         self.log: list[Comparison] = []
         self.cut: list[str] = []
         self.best: TrialResult | None = None
@@ -98,6 +103,13 @@ class Planner:
                 config = self._decide(decision, config)
         return self._choose_questions(config)
 
+    @property
+    def max_trials(self) -> int:
+        """The number of trials, at most."""
+        config = self._first()
+        wanted = [each for each in DECISIONS if each.setting not in self.given]
+        return 1 + sum(len(list(each.options(self.survey, config))) for each in wanted)
+
     def _first(self) -> WeightingConfig:
         """Return the settings before any trial."""
         length = first_length(self.survey)
@@ -105,7 +117,7 @@ class Planner:
 
     def _decide(self, decision: Decision, config: WeightingConfig) -> WeightingConfig:
         for option in decision.options(self.survey, config):
-            if self.limit.is_over:
+            if self.should_stop():
                 self.cut.append(f"trial of {option.words}")
                 continue
             if self.best is None:
@@ -133,7 +145,7 @@ class Planner:
         """Return the settings with as many questions as bounded work allows."""
         if "max_questions" in self.given or self.best is None:
             return config
-        per_question = max(self.best.work, 1.0)
+        per_question = max(self.best.entries, 1.0)
         allowed = [num for num in NUMBERS_OF_QUESTIONS if self._num_questions(num) * per_question <= MAX_WORK]
         return replace(config, max_questions=max(allowed, default=NUMBERS_OF_QUESTIONS[-1]))
 
@@ -151,11 +163,10 @@ class Planner:
         """Return the time and memory that weighting will take, or None where nothing was tried."""
         if self.best is None:
             return None
-        num_queries = 2 * len(self.trials.relations)
-        scale = self._num_questions(config.max_questions) / NUM_QUESTIONS
+        per_query = self.best.seconds / len(self.trials.queries)
         every = 2 * len(np.unique(self.split.known.facts[:, 1]))
-        share = FIXED_SHARE * every + (1 - FIXED_SHARE) * scale
-        return Estimate(self.best.seconds / num_queries * share, peak_bytes())
+        learned = self._num_questions(config.max_questions) / self.trials.num_learned
+        return Estimate(per_query * (every + learned), peak_bytes())
 
 
 def first_length(found: Survey) -> int:
@@ -186,10 +197,10 @@ def more_kinds(found: Survey, config: WeightingConfig) -> Iterator[Option]:
 
 
 def other_masking(found: Survey, config: WeightingConfig) -> Iterator[Option]:
-    """Yield both ways of masking where some validation pairs are linked by known facts and some are not."""
+    """Yield the other way of masking where some validation pairs are linked by known facts, but not all."""
     if 0 < found.linked_share < 1:
-        for masking in ("fact", "both"):
-            yield Option(f"masking {masking}", _setting(masking=masking))
+        masking = "fact" if found.linked_share >= NEARLY_ALL else "both"
+        yield Option(f"masking {masking}", _setting(masking=masking))
 
 
 def more_candidates(found: Survey, config: WeightingConfig) -> Iterator[Option]:
