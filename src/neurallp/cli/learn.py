@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from .callbacks import LearningProgress
 
 #: The defaults of settings that trials choose.
-CHOSEN = dict.fromkeys(("max_length", "num_candidates", "num_pairs", "max_questions", "kinds", "masking"), "chosen")
+CHOSEN = dict.fromkeys(
+    ("max_length", "num_candidates", "num_pairs", "max_questions", "kinds", "masking"), "chosen"
+)
 
 
 @with_settings(ModelConfig, TrainingConfig, WeightingConfig, defaults=CHOSEN)
@@ -61,7 +63,7 @@ def learn(
     from ..pipeline.clock import Clock
 
     clock = Clock(minutes)
-    wanted = {"preset": preset, "train": train, "weigh": weigh, **_with_checkpoint(settings, out, resume)}
+    wanted: dict[str, Any] = {"preset": preset, "train": train, "weigh": weigh, **_with_checkpoint(settings, out, resume)}
     split = load_split(data, wanted.get("seed") or 0)
     if not as_json:
         say(_describe(split))
@@ -69,9 +71,9 @@ def learn(
     from ..pipeline.learn import learn as learn_program
     from .callbacks import LearningProgress
 
-    chosen = {"engine": engine, "device": choose_device(device, engine)}
+    wanted |= {"engine": engine, "device": choose_device(device, engine)}
     with LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks:
-        program = learn_program(split, minutes=clock, callbacks=callbacks, **chosen, **wanted)
+        program = learn_program(split, minutes=clock, callbacks=callbacks, **wanted)
         in_time = not (clock.is_over or callbacks.is_interrupted)
         metrics = _validate(program, split, engine, as_json) if in_time else {}
     _save(program, out, metrics, callbacks)
@@ -104,7 +106,9 @@ def _validate(program: "LearnedProgram", split: "Split", engine: str, quiet: boo
     return evaluate_parts(program, blind, ["valid"], engine, quiet) if len(blind.valid) else {}
 
 
-def _save(program: "LearnedProgram", out: Path, metrics: dict[str, Any], callbacks: "LearningProgress") -> None:
+def _save(
+    program: "LearnedProgram", out: Path, metrics: dict[str, Any], callbacks: "LearningProgress"
+) -> None:
     """Save the program; one that was cut before anything was learned does not replace another model."""
     from ..io.models.folders import RELATIONS
 

@@ -14,7 +14,9 @@ def describe_plan(plan: Plan, estimate: "Estimate | None" = None) -> str:
     lines = [_describe_survey(plan.log.survey)] if plan.log.survey else []
     lines += [f"  tried {trial}" for trial in plan.log.trials]
     if plan.model is not None and plan.training is not None:
-        lines.append(f"Train: up to {plan.training.num_epochs} epochs, rules up to {plan.model.num_steps} steps.")
+        lines.append(
+            f"Train: up to {plan.training.num_epochs} epochs, rules up to {plan.model.num_steps} steps."
+        )
     if (chosen := plan.weighting) is not None:
         penalties = ", ".join(f"{penalty:g}" for penalty in chosen.penalties)
         lines.append(
@@ -31,7 +33,9 @@ def describe_plan(plan: Plan, estimate: "Estimate | None" = None) -> str:
 def _describe_survey(found: Any) -> str:
     reached = ", ".join(f"{share:.0%} within {n}" for n, share in enumerate(found["reached"], 1))
     origin = "facts held out of train" if found["held_out"] else "validation facts"
-    return f"{found['walks'][0]:.0f} edges leave the end of a fact; of the {origin} {reached} steps are linked."
+    return (
+        f"{found['walks'][0]:.0f} edges leave the end of a fact; {origin}: {reached} steps."
+    )
 
 
 def plan_as_dict(plan: Plan) -> dict[str, Any]:

@@ -36,7 +36,7 @@ ENOUGH_REACHED = 0.95
 #: The kinds of rules that a plan begins with; the others are tried.
 FIRST_KINDS = ("chain", "prior", "against")
 
-#: Feature values of all questions to learn from, at most, and the numbers of questions of a query to choose from.
+#: Feature values of all questions to learn from, at most; and how many questions a query may have.
 MAX_WORK = 3e9
 NUMBERS_OF_QUESTIONS = (8000, 4000, 2000, 1000, 500, 250)
 
@@ -88,7 +88,7 @@ class Planner:
         self.split = hold_out(split, seed) if held_out else split
         self.clock, self.limit = clock, clock.part(TRIAL_SHARE)
         self.survey = survey(self.split, held_out)
-        self.should_stop = lambda: self.limit.is_over or should_stop()
+        self._ends = should_stop
         self.trials = Trials(self.split, seed, self.should_stop)
         self.log: list[Comparison] = []
         self.cut: list[str] = []
@@ -102,6 +102,10 @@ class Planner:
             if decision.setting not in self.given and self.trials.relations:
                 config = self._decide(decision, config)
         return self._choose_questions(config)
+
+    def should_stop(self) -> bool:
+        """Return whether there is no time for another trial."""
+        return self.limit.is_over or self._ends()
 
     @property
     def max_trials(self) -> int:

@@ -33,18 +33,9 @@ class Survey:
 
     def as_dict(self) -> dict[str, Any]:
         """Return one JSON object."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-
-    def __str__(self) -> str:
-        steps = ", ".join(f"{share:.0%} within {n}" for n, share in enumerate(self.reached, 1))
-        parts = [
-            f"{self.num_facts:,} facts about {self.num_entities:,} entities and {self.num_relations:,} relations"
-        ]
-        parts.append(f"{self.walks[0]:.1f} edges leave the end of a fact")
-        if steps:
-            held = " (held out of train)" if self.held_out else ""
-            parts.append(f"{self.num_valid:,} validation facts{held}: {steps} steps")
-        return "; ".join(parts) + "."
+        return {
+            name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
+        }
 
 
 def survey(split: Split, held_out: bool = False) -> Survey:
@@ -69,7 +60,7 @@ def count_walks(operators: Operators) -> tuple[float, ...]:
     degrees = np.bincount(operators.sources, minlength=operators.num_entities)
     means = []
     for _ in range(MAX_WALK):
-        walks = np.bincount(operators.sources, walks[operators.targets], minlength=operators.num_entities)
+        walks = np.bincount(operators.sources, walks[operators.targets], len(walks)).astype(np.float64)
         means.append(float(walks @ degrees / max(degrees.sum(), 1)))
     return tuple(means)
 

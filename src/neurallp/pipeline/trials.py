@@ -56,7 +56,9 @@ class Trials:
         self.relations = draw_relations(split)
         self.queries = [r + side for r in self.relations for side in (0, len(split.relations))]
         num = len(self.queries) or 1
-        self.num_learned = int(np.clip(SHARE_LEARNED * len(split.known.facts) / num, MIN_LEARNED, NUM_LEARNED))
+        self.num_learned = int(
+            np.clip(SHARE_LEARNED * len(split.known.facts) / num, MIN_LEARNED, NUM_LEARNED)
+        )
         self._weighting: Weighting | None = None
         self._done: dict[WeightingConfig, TrialResult] = {}
 
