@@ -33,9 +33,7 @@ def describe_plan(plan: Plan, estimate: "Estimate | None" = None) -> str:
 def _describe_survey(found: Any) -> str:
     reached = ", ".join(f"{share:.0%} within {n}" for n, share in enumerate(found["reached"], 1))
     origin = "facts held out of train" if found["held_out"] else "validation facts"
-    return (
-        f"{found['walks'][0]:.0f} edges leave the end of a fact; {origin}: {reached} steps."
-    )
+    return f"{found['walks'][0]:.0f} edges leave the end of a fact; {origin}: {reached} steps."
 
 
 def plan_as_dict(plan: Plan) -> dict[str, Any]:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..config import (
     UNWEIGHTED_PRESETS,
-    Comparison,
     ModelConfig,
     Plan,
     TrainingConfig,
     WeightingConfig,
     make_plan,
 )
+from ..config.plan_log import Comparison
 from ..errors import ConfigError, DataError
 from ..graph.knowledge_base import KnowledgeBase, Split, hold_out, split_triples
 from ..graph.vocabulary import Relations
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
 #: The stages of a run, in order.
 Stage = Literal["plan", "train", "weigh"]
+
+#: Epochs of the neural model in the trial whether its training pays.
+TRIAL_EPOCHS = 3
 
 #: The share of the time limit that is set apart for saving the model and measuring it.
 SAVING_SHARE = 0.06
@@ -170,16 +173,34 @@ class Run:
         """Return the plan with the settings given; trials choose the others."""
         if weigh is False or (weigh is None and preset in UNWEIGHTED_PRESETS):
             return make_plan(preset, train=train is not False, weigh=False, **settings)
-        if train is None:
-            train = any(settings.get(name) is not None for name in NEURAL)
-        plan = make_plan(preset, train=train, weigh=True, **settings)
+        if train is None and any(settings.get(name) is not None for name in NEURAL):
+            train = True
+        plan = make_plan(preset, train=train is not False, weigh=True, **settings)
         planner = Planner(self.split, settings, self.limit, self.callbacks.should_stop)
         planner.on_trial = self._on_trial
         self.callbacks.on_stage("plan", planner.max_trials)
         weighting = planner.decide()
+        if train is None and not self._training_pays(planner, plan, weighting):
+            plan = replace(plan, model=None, training=None)
+        self.callbacks.on_progress(planner.max_trials - len(planner.log))
         plan = replace(plan, weighting=weighting, log=planner.plan_log)
         self.callbacks.on_plan(plan, planner.estimate(weighting))
         return plan
+
+    def _training_pays(self, planner: Planner, plan: Plan, weighting: WeightingConfig) -> bool:
+        """Return whether the rules of a few epochs of the neural model raise the MRR of a trial."""
+        if planner.best is None or not planner.can_try_training:
+            return False
+        assert plan.model is not None
+        assert plan.training is not None
+        config = replace(plan.training, num_epochs=TRIAL_EPOCHS)
+        training = prepare(planner.split, plan.model, config, engine=self.engine, device=self.device)
+        for _ in training.epochs():
+            if planner.should_stop():
+                return False
+        rules = learned_rules(training.model, weighting.num_learned, planner.trials.queries)
+        given = rules_as_candidates(rules, self.split.relations)
+        return planner.is_better("rules of the neural model", planner.trials.run_with(weighting, given))
 
     def _on_trial(self, trial: Comparison) -> None:
         self.callbacks.on_progress(1)
@@ -205,8 +226,11 @@ class Run:
             return iter(())
         return learned_rules(program.model, program.plan.weighting.num_learned)
 
-    def weigh(self, config: WeightingConfig, rules: Iterable[Rule]) -> WeightedRules:
-        """Return the weights of `rules` and mined ones; what is cut is answered by cheaper fits."""
+    def weigh(self, config: WeightingConfig, rules: Iterable[Rule]) -> WeightedRules | None:
+        """Return the weights of `rules` and mined ones; None where Ctrl-C cut the stage.
+
+        Where the time is over, or a callback ends the run, queries are answered by cheaper fits.
+        """
         self.callbacks.on_stage("weigh", 2 * len(self.split.known.facts))
         given = rules_as_candidates(rules, self.split.relations)
         weighting = make_weighting(self.split, config, given, self.device)
@@ -214,7 +238,13 @@ class Run:
         if not len(self.split.valid):
             judge = make_weighting(hold_out(self.split, config.seed), config, given, self.device)
         weighting.on_fit = ValidationMrr(self.callbacks.on_mrr)
-        weighted = weighting.run(self.callbacks.on_progress, self.should_stop, judge)
+        try:
+            weighted = weighting.run(self.callbacks.on_progress, self.should_stop, judge)
+        except KeyboardInterrupt:
+            if not self.callbacks.on_interrupt("weigh"):
+                raise
+            self.cut.append("weighting")
+            return None
         if unrefined := weighted.unrefined:
             num = len(weighting.queries)
             self.cut.append(f"the refinement of {len(unrefined):,} of {num:,} queries")
@@ -300,11 +330,11 @@ def rules_to_weigh(program: Program, num_learned: int) -> Iterator[Rule]:
     return learned_rules(program.model, num_learned) if isinstance(program, LearnedProgram) else iter(())
 
 
-def learned_rules(model: "NeuralLP", num: int) -> Iterator[Rule]:
-    """Yield the `num` most confident rules of each query that a model learned."""
+def learned_rules(model: "NeuralLP", num: int, queries: Iterable[int] | None = None) -> Iterator[Rule]:
+    """Yield the `num` most confident rules of each query that a model learned, or of some queries."""
     from ..neural.rules import extract_rules
 
-    for query in range(model.relations.num_operators):
+    for query in range(model.relations.num_operators) if queries is None else queries:
         yield from islice(extract_rules(model, query), num)
 
 

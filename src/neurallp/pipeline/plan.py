@@ -13,13 +13,12 @@ import numpy as np
 
 from ..config import (
     KINDS,
-    Comparison,
     ModelConfig,
-    PlanLog,
     TrainingConfig,
     WeightingConfig,
     choose_weighting,
 )
+from ..config.plan_log import Comparison, PlanLog
 from ..graph.knowledge_base import Split, hold_out
 from ..weighting.masking import NEARLY_ALL
 from .clock import Clock
@@ -39,6 +38,9 @@ FIRST_KINDS = ("chain", "prior", "against")
 #: Feature values of all questions to learn from, at most; and how many questions a query may have.
 MAX_WORK = 3e9
 NUMBERS_OF_QUESTIONS = (8000, 4000, 2000, 1000, 500, 250)
+
+#: Steps of walks in one epoch of the neural model, at most, for a trial of it.
+MAX_TRAINING_WORK = 1e8
 
 #: The share of the time limit that trials may take.
 TRIAL_SHARE = 0.3
@@ -108,11 +110,18 @@ class Planner:
         return self.limit.is_over or self._ends()
 
     @property
+    def can_try_training(self) -> bool:
+        """Whether a few epochs of the neural model are little work: it follows walks of two steps."""
+        work = 2 * self.survey.num_facts * self.survey.walks[1]
+        return work <= MAX_TRAINING_WORK and not self.should_stop()
+
+    @property
     def max_trials(self) -> int:
         """The number of trials, at most."""
         config = self._first()
         wanted = [each for each in DECISIONS if each.setting not in self.given]
-        return 1 + sum(len(list(each.options(self.survey, config))) for each in wanted)
+        num = sum(len(list(each.options(self.survey, config))) for each in wanted)
+        return num + 2 if num and self.trials.relations else 0
 
     def _first(self) -> WeightingConfig:
         """Return the settings before any trial."""
@@ -127,13 +136,14 @@ class Planner:
             if self.best is None:
                 self._record(f"bodies up to {config.max_length}", self.trials.run(config), True)
             changed = option.change(config)
-            if self._is_better(option.words, self.trials.run(changed)):
+            if self.is_better(option.words, self.trials.run(changed)):
                 config = changed
             elif decision.is_ladder:
                 break
         return config
 
-    def _is_better(self, words: str, found: TrialResult) -> bool:
+    def is_better(self, words: str, found: TrialResult) -> bool:
+        """Return whether a trial is better than the best so far, which it then replaces."""
         assert self.best is not None
         gain, error = found.gain_over(self.best)
         return self._record(words, found, gain > error)

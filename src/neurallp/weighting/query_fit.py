@@ -137,7 +137,7 @@ class QueryFit:
         self.lower[rows] = self.upper[rows] = self.values[rows] = 0.0
 
     def _rule_weights(self, values: Any) -> Any:
-        return values[:-1].reshape(self.num_rules, 3, -1)
+        return values[:-1].reshape(self.num_rules, 3, values.shape[1])
 
     def _parameters(self, values: Floats) -> Parameters:
         return Parameters(self._rule_weights(values), values[-1])

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ...config import Comparison, PlanLog
+from ...config.plan_log import Comparison, PlanLog
 from ..files import AnyPath
 from .folders import FORMAT_VERSION, damaged, read_json, require_version, to_json, write_together
 

@@ -11,7 +11,8 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from .errors import ConfigError, require_choice, require_positive
+from ..errors import ConfigError, require_choice, require_positive
+from .plan_log import PlanLog
 
 Preset = Literal["default", "paper"]
 EngineName = Literal["auto", "reference", "cpu", "cuda"]
@@ -248,45 +249,13 @@ class QuestionTrainingConfig:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """One setting that was tried on validation questions before learning, and whether the plan has it."""
-
-    setting: str  # in words: "bodies up to 3"
-    mrr: float
-    gain: float  # over the settings chosen before it, on the same questions
-    error: float  # the standard error of the gain
-    chosen: bool
-
-    def __str__(self) -> str:
-        mark = "chosen" if self.chosen else "left out"
-        return f"{self.setting}: MRR {self.mrr:.3f} ({self.gain:+.3f} ± {self.error:.3f}), {mark}"
-
-
-@dataclass(frozen=True)
-class PlanLog:
-    """How a plan was made: what the data looks like, what was tried, and what a time limit cut.
-
-    It holds no times, so equal runs write equal files.
-    """
-
-    survey: Mapping[str, Any] = field(default_factory=dict)
-    trials: tuple[Comparison, ...] = ()
-    minutes: float | None = None
-    cut: tuple[str, ...] = ()
-
-    def and_cut(self, *what: str) -> "PlanLog":
-        """Return the log with more that was cut."""
-        return replace(self, cut=(*self.cut, *what))
-
-
-@dataclass(frozen=True)
 class Plan:
     """The settings of one run of learning, stage by stage; a stage whose settings are None is left out."""
 
     model: ModelConfig | None
     training: TrainingConfig | None
     weighting: WeightingConfig | None
-    log: PlanLog = PlanLog()
+    log: PlanLog = field(default_factory=PlanLog)
 
     def __post_init__(self) -> None:
         if (self.model is None) != (self.training is None):
@@ -340,7 +309,7 @@ QUESTION_PRESETS: Mapping[Preset, Mapping[str, Any]] = MappingProxyType(
 def make_plan(
     preset: str = "default", *, train: bool = True, weigh: bool | None = None, **settings: Any
 ) -> Plan:
-    """Return the plan with a preset's settings, replaced by those given (None means not given).
+    """Return the plan with a preset's settings, replaced by those given (None means not given), and no trials.
 
     Rules are weighted by default, but not in the preset `paper`. Mined bodies are as long as the rules of the
     neural model unless `max_length` is given.
