@@ -63,12 +63,8 @@ def learn(
     from ..pipeline.clock import Clock
 
     clock = Clock(minutes)
-    wanted: dict[str, Any] = {
-        "preset": preset,
-        "train": train,
-        "weigh": weigh,
-        **_with_checkpoint(settings, out, resume),
-    }
+    wanted: dict[str, Any] = {"preset": preset, "train": train, "weigh": weigh}
+    wanted |= _with_checkpoint(settings, out, resume)
     split = load_split(data, wanted.get("seed") or 0)
     if not as_json:
         say(_describe(split))

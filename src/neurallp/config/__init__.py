@@ -309,7 +309,7 @@ QUESTION_PRESETS: Mapping[Preset, Mapping[str, Any]] = MappingProxyType(
 def make_plan(
     preset: str = "default", *, train: bool = True, weigh: bool | None = None, **settings: Any
 ) -> Plan:
-    """Return the plan with a preset's settings, replaced by those given (None means not given), and no trials.
+    """Return the plan with a preset's settings, replaced by those given (None means not given).
 
     Rules are weighted by default, but not in the preset `paper`. Mined bodies are as long as the rules of the
     neural model unless `max_length` is given.
