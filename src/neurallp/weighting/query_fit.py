@@ -211,9 +211,12 @@ class QueryFit:
 
     @property
     def importance(self) -> Floats:
-        """The importance of each rule: its absolute weights, times the root of its right predictions."""
+        """The importance of each rule: its absolute weights, times the root of its right predictions.
+
+        A rule against has none that are right: it counts as with one.
+        """
         weights = np.abs(self._rule_weights(self.values)).sum(axis=(1, 2))
-        importance: Floats = weights * np.sqrt(self.counts[:, 1])
+        importance: Floats = weights * np.sqrt(np.maximum(self.counts[:, 1], 1))
         return importance
 
     def _step(self, total: int) -> None:
