@@ -4,6 +4,7 @@ Importing this module, and loading weighted or given rules, needs no torch: a ne
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -17,6 +18,7 @@ from ..io.files import AnyPath
 from ..io.models import folders
 from ..io.models import weighted as weighted_folders
 from ..io.models.calibration import read_calibration, recalibrated
+from ..io.models.plans import read_plan_log, write_plan_log
 from ..io.rules import guess_format, import_rules
 from ..reasoning.answers import Answer, Predictions, Proof, WhyNot
 from ..reasoning.calibration import Calibration, Sample, draw_sample, fit_calibration
@@ -275,6 +277,7 @@ class LearnedProgram(Program):
             folders.require_no_model(folder)
         with recalibrated(folder, self.calibration):
             self._write(folder, metrics or {})
+        write_plan_log(folder, self.plan.log)
 
     def _write(self, folder: AnyPath, metrics: dict[str, Any]) -> None:
         weighted = None
@@ -354,6 +357,7 @@ def load_model(folder: AnyPath) -> LearnedProgram:
     """Return the program saved in `folder`."""
     program = LearnedProgram.read(folder)
     program.calibration = read_calibration(folder)
+    program.plan = replace(program.plan, log=read_plan_log(folder))
     return program
 
 
