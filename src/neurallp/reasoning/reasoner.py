@@ -19,7 +19,7 @@ from ..rules.rule import Rule
 from ..rules.support import body_ids
 from .answers import Answer, MissingFact, Predictions, Proof, Term, WhyNot
 from .base import BaseReasoner
-from .calibration import Calibration, normalized_scores
+from .calibration import Calibration
 from .scorers import Basis, HasRelations, RuleScorer, choose_scorer
 
 __all__ = ["Basis", "HasRelations", "Reasoner", "has_logarithmic_scores", "require_relations"]
