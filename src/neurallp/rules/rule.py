@@ -116,7 +116,8 @@ class Rule:
         links = zip(self.body, self.variables, self.variables[1:], strict=False)
         atoms = [atom(*link) for link in links] or ["X = Y"]
         atoms += [f"{one} != {other}" for one, other in self.unequal_variables]
-        return f"{atom(self.target, 'X', 'Y')} <= {', '.join(atoms)}"
+        negation = "not " if self.kind == "against" else ""
+        return f"{negation}{atom(self.target, 'X', 'Y')} <= {', '.join(atoms)}"
 
 
 def atom(operator: str, source: str, answer: str) -> str:

@@ -66,6 +66,11 @@ class Features:
         return len(self.ends)
 
     @property
+    def num_entries(self) -> int:
+        """The number of entries of all questions."""
+        return int(self.entries.bounds[self.ends[-1]]) if len(self.ends) else 0
+
+    @property
     def starts(self) -> Ids:
         """Where each question's segments begin."""
         return np.concatenate([[0], self.ends[:-1]]).astype(np.int64)

@@ -14,6 +14,7 @@ from ...graph.operators import Operators
 from ...graph.parallel import num_cores
 from ...graph.scores import Scores
 from ...rules.rule import Rule
+from ...weighting.excluded import ExcludedCandidates
 from ...weighting.features import Features, FeatureWalker, ask
 from ...weighting.features_numpy import can_use_numpy, gather_in_numpy
 from ...weighting.graph_index import GraphIndex
@@ -44,6 +45,7 @@ class WeightedScorer:
     ) -> None:
         """Bind rules to facts. No engine is used: scores are sums over features."""
         self.weighted, self.index = weighted, GraphIndex(kb, operators)
+        self.excluded = ExcludedCandidates(weighted, kb)
         self._idle: list[FeatureWalker] = []
         self._num_single = 0
         self._compiled: dict[int, tuple[CompiledRules, Floats]] = {}
@@ -79,13 +81,12 @@ class WeightedScorer:
         for start, found in self._gather(query, sources):
             for number, row in enumerate(rows[start : start + len(found)]):
                 found.add_scores(number, self.weighted.queries[query].weights, row)
-        if self.weighted.excludes_source(query):
-            rows[np.arange(len(sources)), sources] = -np.inf
+        rows[self.excluded.pairs(sources, query)] = -np.inf
         return Scores.of_dense(rows)
 
     def _reach(self, sources: Ids, query: int) -> Scores:
         """Return the scores of entities that rules raise above the dense term."""
-        dense, excludes = self._compile(query)[1], self.weighted.excludes_source(query)
+        dense = self._compile(query)[1]
         row, found_by = dense.copy(), []
         for start, found in self._gather(query, sources):
             for number, source in enumerate(sources[start : start + len(found)]):
@@ -93,7 +94,8 @@ class WeightedScorer:
                 predicted = np.unique(found.rows(number)[0]).astype(np.int64)
                 scores = row[predicted]
                 row[predicted] = dense[predicted]
-                kept = (scores > dense[predicted]) & ~(excludes & (predicted == source))
+                excluded = self.excluded.pairs(np.array([source]), query)[1]
+                kept = (scores > dense[predicted]) & ~np.isin(predicted, excluded)
                 found_by.append((predicted[kept], scores[kept]))
         return Scores.listed(len(dense), found_by or [(sources[:0], dense[:0])] * len(sources))
 
@@ -141,7 +143,7 @@ class WeightedScorer:
 
         A rule's contribution is divided among its paths by its kind.
         """
-        if source == answer and self.weighted.excludes_source(query):
+        if self.excluded.has(source, query, answer):
             return
         order = count()  # breaks ties without comparing rules
         heap: list[tuple[float, int, PathTerm | None, Iterator[PathTerm]]] = []
