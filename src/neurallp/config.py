@@ -22,6 +22,8 @@ TrainingMasking = Literal["fact", "batch", "train"]
 FactsApart = Literal["relation", "unlinked"]
 Masking = Literal["auto", "fact", "pair", "both"]
 EncoderName = Literal["order", "mean"]
+Signs = Literal["non-negative", "any"]
+Linked = Literal["auto", "exclude", "include"]
 CalibrationMethod = Literal["isotonic", "platt"]
 
 #: The kinds of rules that can be weighted.
@@ -31,6 +33,7 @@ KINDS = {
     "unary": "neurallp.weighting.kinds.unary",
     "anchored": "neurallp.weighting.kinds.anchored",
     "mirrored": "neurallp.weighting.kinds.mirrored",
+    "against": "neurallp.weighting.kinds.against",
 }
 
 C = TypeVar("C")
@@ -149,19 +152,39 @@ class WeightingConfig:
         unset="none",
     )
     num_candidates: int = setting(
-        500, "Bodies to mine for each query, between known pairs.", flag="--candidates --mine"
+        400, "Bodies to weigh for each query, the best of those mined.", flag="--candidates --mine"
     )
     num_learned: int = setting(50, "Rules of each query to take from the neural model.", flag="--learned")
-    max_rules: int | None = setting(None, "Weighted rules to keep for each query.", unset="all")
-    num_pairs: int = setting(200, "Known pairs of each query to mine between.", flag="--pairs")
+    max_rules: int | None = setting(
+        None, "Weighted rules to keep for each query; weights are fitted anew for them.", unset="all"
+    )
+    num_pairs: int = setting(
+        300, "Known pairs of each query to mine between, at most; ends once little new is found.", flag="--pairs"
+    )
+    num_mined: int = setting(1000, "Bodies of each length to count right conclusions of.", flag="--mined")
+    num_counted: int = setting(200, "Questions on which the conclusions of mined bodies are counted.")
     max_paths: int = setting(20_000_000, "Paths to follow while mining for one query.")
+    num_pilot: int = setting(300, "Questions of each query for the first fit, which chooses settings.")
     max_questions: int = setting(4000, "Questions of each query to fit weights on.", flag="--questions")
+    max_per_source: int = setting(30, "Questions of one source to fit weights on.", flag="--per-source")
+    max_entries: int = setting(
+        8000, "Feature values of a question, on average: bounds time and memory.", flag="--entries"
+    )
     masking: Masking = setting(
         "auto", "Facts masked while weights are fitted: the question's own, all links of its pair, or both."
     )
-    kinds: tuple[str, ...] = setting(("chain", "prior"), f"Kinds of rules: {', '.join(KINDS)}.")
+    kinds: tuple[str, ...] = setting(("chain", "prior", "against"), f"Kinds of rules: {', '.join(KINDS)}.")
+    signs: Signs = setting(
+        "non-negative", "Weights of rules: at least 0 (at most 0 for the kind against), or of any sign."
+    )
+    linked: Linked = setting(
+        "auto", "Whether entities that a fact links to the source are candidates; auto: decided from the data."
+    )
     penalties: tuple[float, ...] = setting(
         (2e-4, 3e-3, 5e-2), "Penalties on squared weights; chosen on validation."
+    )
+    thinning: bool = setting(
+        True, "Drop rules without which the fit is as good.", flag="--thinning/--no-thinning"
     )
     batch_size: int = 32
     learning_rate: float = 0.06
@@ -170,6 +193,7 @@ class WeightingConfig:
 
     def __post_init__(self) -> None:
         _require_positive(self, "max_length", "num_pairs", "max_questions", "batch_size", "max_rules")
+        _require_positive(self, "num_mined", "num_counted", "num_pilot", "max_per_source", "max_entries")
         for length in self.other_lengths:
             require_positive("other_lengths", length)
         _require_choices(self)

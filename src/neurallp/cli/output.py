@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..qa.evaluation import QuestionMeasures
     from ..reasoning.answers import Answer
     from ..reasoning.calibration import Reliability
+    from ..rules.listing import Listing, RuleGroup
     from ..rules.rule import Rule
 
 #: What a progress bar shows beside the bar.
@@ -158,24 +159,38 @@ def question_measures_table(parts: "dict[str, QuestionMeasures]") -> "Table":
     return table
 
 
-def rules_table(rules: "Sequence[Rule]") -> "Table":
-    """Return rules with their confidence or weight, and their support where it is counted."""
-    counted = any(rule.support is not None for rule in rules)
-    weighted = any(rule.weight is not None for rule in rules)
-    names = (
-        "weight" if weighted else "confidence",
-        "normalized",
-        *(("support", "measured") if counted else ()),
-    )
-    table = plain_table(numbers=names)
-    of_kinds = any(rule.kind != "chain" for rule in rules)
-    for name in ("kind", "rule") if of_kinds else ("rule",):
-        table.add_column(name)
-    for rule in rules:
-        numbers = [f"{_strength(rule):.3f}", f"{rule.normalized_confidence:.2f}"]
-        numbers += [_counted(rule), _measured(rule)] if counted else []
-        table.add_row(*numbers, *([rule.kind] if of_kinds else []), escape(str(rule)))
+def listing_table(listing: "Listing") -> "Table":
+    """Return the rules of one query: reasons, then rules against, each with its counts and an example."""
+    groups = [*listing.reasons, *listing.against]
+    counted = any(group.rule.support is not None for group in groups)
+    weighted = any(group.rule.weight is not None for group in groups)
+    counts = ("confidence", "PCA", "support") if counted else () if weighted else ("confidence",)
+    table = plain_table(numbers=(*(("weight",) if weighted else ()), *counts))
+    table.add_column("rule")
+    for title, side in (("reasons", listing.reasons), ("against", listing.against)):
+        if side and listing.against:
+            table.add_row(*[""] * (len(table.columns) - 1), f"[bold]{title}[/]")
+        for group in side:
+            table.add_row(*_numbers(group.rule, weighted, counted), escape(_described(group)))
     return table
+
+
+def _numbers(rule: "Rule", weighted: bool, counted: bool) -> list[str]:
+    weight = [f"{rule.weight or 0:.2f}"] if weighted else []
+    if not counted:
+        return weight or [f"{rule.confidence:.3f}"]
+    pca = "" if rule.pca_confidence is None else f"{rule.pca_confidence:.2f}"
+    return [*weight, _measured(rule), pca, _counted(rule)]
+
+
+def _described(group: "RuleGroup") -> str:
+    """Return a rule with how many others conclude the same, and below its example."""
+    if group.rule.kind == "prior":
+        way = "rarer" if group.rule.is_against else "more common"
+        return f"the {way} an answer is, the better"
+    similar = f"  (+{len(group.similar)} similar)" if group.similar else ""
+    example = f"\n  {group.example}" if group.example else ""
+    return f"{group.rule}{similar}{example}"
 
 
 def marked_rules_table(rules: "Sequence[Rule]", marks: Sequence[str]) -> "Table":

@@ -21,6 +21,7 @@ from ..io.rules import guess_format, import_rules
 from ..reasoning.answers import Answer, Predictions, Proof, WhyNot
 from ..reasoning.calibration import Calibration, Sample, draw_sample, fit_calibration
 from ..reasoning.reasoner import Basis, Reasoner, has_logarithmic_scores, require_relations
+from ..rules.listing import Listing, Order, list_rules
 from ..rules.rule import Rule, RuleFilter, RuleSet
 from ..weighting.weighted_rules import WeightedRules, select_rules
 from .base import BaseProgram
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 #: Rules are listed down to this fraction of the confidence of their query's best rule.
 MIN_NORMALIZED_CONFIDENCE = 0.01
+
+#: Rules of a query that a listing chooses from.
+MAX_LISTED = 1000
 
 
 class Program(BaseProgram[Reasoner]):
@@ -60,7 +64,7 @@ class Program(BaseProgram[Reasoner]):
         query: str | None = None,
         *,
         limit: int = 10,
-        min_confidence: float = MIN_NORMALIZED_CONFIDENCE,
+        min_share: float = MIN_NORMALIZED_CONFIDENCE,
         max_length: int | None = None,
         allow: Collection[str] | None = None,
         deny: Collection[str] = (),
@@ -76,8 +80,33 @@ class Program(BaseProgram[Reasoner]):
             self.relations.id(name)
         every = range(self.relations.num_operators)
         queries = [*every] if query is None else [self.relations.operator_id(query)]
-        wanted = RuleFilter(min_confidence, max_length, allow, deny)
+        wanted = RuleFilter(min_share, max_length, allow, deny)
         return self._best_rules(queries, wanted, limit, kb or self.kb)
+
+    def listings(
+        self,
+        query: str | None = None,
+        *,
+        limit: int = 10,
+        order: Order = "clarity",
+        wanted: RuleFilter | None = None,
+        kb: KnowledgeBase | None = None,
+    ) -> list[Listing]:
+        """Return the rules of a query, or of all, as a person reads them: reasons first, similar ones grouped.
+
+        Groups, examples and the order by clarity need facts: `kb`, or the knowledge base learned from.
+        """
+        require_positive("limit", limit)
+        require_choice("order", order, get_args(Order))
+        wanted = wanted or RuleFilter(MIN_NORMALIZED_CONFIDENCE)
+        every = range(self.relations.num_operators)
+        queries = [*every] if query is None else [self.relations.operator_id(query)]
+        facts = kb or self.kb
+        found = self._best_rules(queries, wanted, MAX_LISTED, facts)
+        facts = None if facts is None else facts.with_relations(self.relations)
+        names = map(self.relations.operator_name, queries)
+        counted = [(name, list(filter(wanted.keeps_counted, found.about(name)))) for name in names]
+        return [list_rules(name, rules, facts, limit, order) for name, rules in counted if rules]
 
     def reasoner(self, kb: KnowledgeBase | None = None) -> Reasoner:
         """Return a reasoner over `kb`, or over the knowledge base learned from; the last one is cached."""

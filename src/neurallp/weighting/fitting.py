@@ -8,6 +8,7 @@ logarithmic scale). A query has a weight for each of them.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -15,24 +16,31 @@ import numpy as np
 
 from ..config import WeightingConfig
 from ..errors import DataError
-from ..graph.arrays import Ids
+from ..graph.arrays import Body, Ids
 from ..graph.knowledge_base import Split
 from ..graph.parallel import num_cores
 from ..graph.questions import KnownAnswers, Questions, ask_both_ways
-from .features import FeatureWalker
+from .choice import Choice, Trial, choose_level, choose_settings
+from .counting import count_conclusions
+from .features import FeatureWalker, ask
 from .fitting_kernels import Buffer
 from .graph_index import GraphIndex
 from .kinds import get_kind, get_kinds
 from .kinds.base import Candidate, Kind
 from .masking import EdgeMasking
-from .query_fit import FitResult, QueryFit
+from .query_fit import FitResult, QueryFit, Setting
+from .thinning import reduce_rules, thin
 from .weighted_rules import WeightedQuery, WeightedRules
 
-#: Validation questions from which on a query chooses its own penalty.
-ENOUGH_TO_CHOOSE = 20
+#: Validation questions that a first fit is judged on, at most.
+MAX_JUDGED = 200
 
 #: Rules that are given to be weighted, for each query.
 Candidates = Mapping[int, Sequence[Candidate]]
+
+
+class StoppedError(Exception):
+    """Raised inside a fit once the run is to stop."""
 
 
 class Weighting:
@@ -51,7 +59,8 @@ class Weighting:
         self.index = GraphIndex.of(split.known)
         self.num_relations = len(split.relations)
         self.kinds = get_kinds(config.kinds)
-        self.edge_masking = EdgeMasking(split, config.masking)
+        self.split = split
+        self.edge_masking = EdgeMasking(split, config.masking, config.linked)
         self.questions = _by_query(split.known.facts, self.num_relations)
         self.known = KnownAnswers(split.known.facts, self.num_relations)
         self.valid = _by_query(split.valid, self.num_relations)
@@ -59,7 +68,13 @@ class Weighting:
         known_or_valid = np.concatenate([split.known.facts, split.valid])
         self.validation_answers = KnownAnswers(known_or_valid, self.num_relations)
         self.num_threads = num_threads or num_cores()
+        self.should_stop: Callable[[], bool] = lambda: False
         self._idle: list[Worker] = []
+
+    def check_stop(self) -> None:
+        """Raise where the run is to stop."""
+        if self.should_stop():
+            raise StoppedError
 
     @property
     def queries(self) -> list[int]:
@@ -83,26 +98,106 @@ class Weighting:
         every = (each for rules in self.given.values() for each in rules)
         return max(*self.config.lengths, 1, *(get_kind(each.kind).max_depth(each) for each in every))
 
-    def run(self, on_done: Callable[[int], None] = lambda num: None) -> WeightedRules:
-        """Return the weighted rules; `on_done` is called with the number of facts of each finished query."""
+    def run(
+        self,
+        on_done: Callable[[int], None] = lambda num: None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> WeightedRules:
+        """Return the weighted rules.
+
+        Every query first gets a cheap fit on few questions, which chooses its settings; then queries are
+        refined, those with most facts first. `on_done` is called with a number of facts, in all twice the
+        number of facts of the graph. Once `should_stop` returns True, the rules so far are returned: queries
+        without a fit have their prior alone, and `unrefined` lists those not refined.
+        """
+        self.should_stop = should_stop
         pool = ThreadPoolExecutor(self.num_threads)
         try:
-            fitted = dict(zip(self.queries, self._fit_all(pool, on_done), strict=True))
+            pilots = self._pilot_all(self.queries, pool, on_done)
+            choices = choose_settings(pilots, len(self.config.penalties))
+            refined = self._refine_all(choices, pool, on_done)
         finally:
             pool.shutdown(cancel_futures=True)  # after Ctrl-C only queries that have begun are waited for
-        kb = self.index.kb
-        return WeightedRules(kb.relations, kb.reflexive_relations, choose_best(fitted))
+        return self._assemble(choices, refined)
 
-    def _fit_all(self, pool: Executor, on_done: Callable[[int], None]) -> Iterable[Sequence[FitResult]]:
-        """Return the weights of each query in turn, for each of the lengths."""
+    def trial(self, queries: Sequence[int], config: WeightingConfig | None = None) -> Trial:
+        """Return what the cheap fits of some queries validate to, with other settings where given."""
+        other = self if config is None else self.with_config(config)
+        with ThreadPoolExecutor(self.num_threads) as pool:
+            pilots = other._pilot_all(queries, pool, lambda num: None)  # noqa: SLF001
+        choices = choose_settings(pilots, len(other.config.penalties))
+        entries = {query: choice.pilot.entries_per_question for query, choice in choices.items()}
+        asked = {query: other.num_questions(query) for query in choices}
+        return Trial({query: choice.reciprocal_ranks for query, choice in choices.items()}, entries, asked)
 
-        def weigh(query: int) -> list[FitResult]:
+    def with_config(self, config: WeightingConfig) -> "Weighting":
+        """Return a weighting of the same facts with other settings."""
+        other = copy(self)
+        other.__dict__.pop("given_kinds", None)
+        other.config, other.kinds, other._idle = config, get_kinds(config.kinds), []
+        other.edge_masking = EdgeMasking(self.split, config.masking, config.linked)
+        return other
+
+    def num_questions(self, query: int) -> int:
+        """Return how many questions the weights of a query are fitted on and validated on."""
+        sources = np.unique(self.questions[query].sources, return_counts=True)[1]
+        num = int(np.minimum(sources, self.config.max_per_source).sum())
+        return min(num, self.config.max_questions) + len(self.valid.get(query, ()))
+
+    def _assemble(self, choices: Mapping[int, Choice], refined: Mapping[int, FitResult]) -> WeightedRules:
+        """Return the rules of all queries at the level of thinning that is best for all together."""
+        level = choose_level([each.reciprocal_ranks for each in refined.values()])
+        found: dict[int, WeightedQuery] = {}
+        for query in self.queries:
+            if query in refined:
+                found[query] = refined[query].weighted(level)
+            elif query in choices:
+                found[query] = choices[query].pilot.weighted(choices[query].column)
+            else:
+                found[query] = self._prior_only(query)
+        kb, unrefined = self.index.kb, tuple(query for query in self.queries if query not in refined)
+        excludes_linked = self.edge_masking.excludes_linked
+        return WeightedRules(kb.relations, kb.reflexive_relations, found, excludes_linked, unrefined)
+
+    def _prior_only(self, query: int) -> WeightedQuery:
+        rules = (Candidate("prior", (query,)),) if "prior" in self.config.kinds else ()
+        weights = np.tile([1.0, 0.0, 0.0], (len(rules), 1))
+        return WeightedQuery(rules, weights, np.zeros(len(rules)))
+
+    # Stages, query by query
+
+    def _pilot_all(
+        self, queries: Sequence[int], pool: Executor, on_done: Callable[[int], None]
+    ) -> dict[int, list[FitResult]]:
+        """Return the cheap fits of queries, for each of the lengths; of as many as there is time for."""
+
+        def pilot(query: int) -> list[FitResult] | None:
             with self._worker() as worker:
-                fitted = [worker.fit(query, rules) for rules in worker.candidates(query)]
-            on_done(len(self.questions[query]))
-            return fitted
+                return worker.attempt(lambda: worker.pilot(query))
 
-        return pool.map(weigh, self.queries)
+        return self._collect(queries, pool.map(pilot, queries), lambda num: on_done(num // 2))
+
+    def _refine_all(
+        self, choices: Mapping[int, Choice], pool: Executor, on_done: Callable[[int], None]
+    ) -> dict[int, FitResult]:
+        """Return the refined weights of queries; of as many as there is time for."""
+
+        def refine(query: int) -> FitResult | None:
+            with self._worker() as worker:
+                return worker.attempt(lambda: worker.refine(query, choices[query]))
+
+        return self._collect([*choices], pool.map(refine, choices), lambda num: on_done(num - num // 2))
+
+    def _collect(
+        self, queries: Iterable[int], found: Iterable[Any], on_done: Callable[[int], None]
+    ) -> dict[int, Any]:
+        """Return what was found, by query, without what was stopped."""
+        collected = {}
+        for query, each in zip(queries, found, strict=True):
+            on_done(len(self.questions[query]))
+            if each is not None:
+                collected[query] = each
+        return collected
 
     @contextmanager
     def _worker(self) -> "Iterator[Worker]":
@@ -116,35 +211,28 @@ class Weighting:
         self._idle.append(worker)
 
 
-def choose_best(fitted: Mapping[int, Sequence[FitResult]]) -> dict[int, WeightedQuery]:
-    """Return each query's weights for the length and penalty with the best validation MRR.
-
-    A query with few validation questions takes the setting that is best for all queries together.
-    """
-    # (question, length x penalty)
-    ranks = {query: np.hstack([each.reciprocal_ranks for each in fits]) for query, fits in fitted.items()}
-    together = np.concatenate([*ranks.values()])
-    num_penalties = next(iter(fitted.values()))[0].num_penalties
-    # Without any validation, the first length and the penalty in the middle.
-    common = int(together.mean(axis=0).argmax()) if len(together) else num_penalties // 2
-    chosen = {}
-    for query, fits in fitted.items():
-        own = len(ranks[query]) >= ENOUGH_TO_CHOOSE
-        setting = int(ranks[query].mean(axis=0).argmax()) if own else common
-        length, penalty = divmod(setting, num_penalties)
-        best = fits[length]
-        chosen[query] = WeightedQuery(best.rules, best.weights[:, :, penalty].copy(), best.confidences)
-    return chosen
-
-
 class Worker:
     """What one thread finds candidates and fits weights with: its working memory, and the settings."""
 
     def __init__(self, weighting: Weighting) -> None:
         self.weighting, self.config, self.index = weighting, weighting.config, weighting.index
         self.walker = FeatureWalker(self.index, weighting.max_depth)
-        self.buffer = Buffer.of(len(self.config.penalties), self.index.num_entities)
+        self._buffers: dict[int, Buffer] = {}
         self.workspace: dict[Any, Any] = {}
+
+    def buffer(self, num_settings: int) -> Buffer:
+        """Return working memory for fits with some number of settings; kept once made."""
+        if num_settings not in self._buffers:
+            self._buffers[num_settings] = Buffer.of(num_settings, self.index.num_entities)
+        return self._buffers[num_settings]
+
+    def attempt(self, work: Callable[[], Any]) -> Any:
+        """Return the result of some work, or None where the run stops before or during it."""
+        try:
+            self.weighting.check_stop()
+            return work()
+        except StoppedError:
+            return None
 
     # Candidates
 
@@ -157,15 +245,55 @@ class Worker:
         """Return the questions that the known facts of a query answer."""
         return self.weighting.questions[query]
 
-    def sample(self, query: int, num: int) -> Questions:
-        """Return some of them, fixed by the seed."""
+    def sample(self, query: int, num: int, skip: int = 0) -> Questions:
+        """Return some of them, fixed by the seed; those skipped come last."""
         questions = self.questions(query)
         order = np.random.default_rng((self.config.seed, query)).permutation(len(questions))
-        return questions[order[:num]]
+        return questions[np.roll(order, -skip)[:num]]
+
+    def learning_questions(self, query: int) -> Questions:
+        """Return the questions to fit weights on: not many of one source, whose answers are much the same."""
+        questions = self.sample(query, len(self.questions(query)))
+        order = np.argsort(questions.sources, kind="stable")
+        _, first, counts = np.unique(questions.sources[order], return_index=True, return_counts=True)
+        nth = np.empty(len(questions), np.int64)
+        nth[order] = np.arange(len(questions)) - np.repeat(first, counts)
+        kept = np.flatnonzero(nth < self.config.max_per_source)
+        return questions[kept[: self.config.max_questions]]
+
+    def validation_sample(self, query: int, num: int | None) -> Questions:
+        """Return validation questions of a query, some of them where there are more than `num`."""
+        questions = self.weighting.valid[query]
+        if num is None or len(questions) <= num:
+            return questions
+        return questions[np.random.default_rng((self.config.seed, query)).permutation(len(questions))[:num]]
+
+    @property
+    def excludes_linked(self) -> bool:
+        """Whether entities that a fact links to the source are no candidates."""
+        return self.weighting.edge_masking.excludes_linked
+
+    def answer_share(self, query: int) -> float:
+        """Return the mean share of entities that are known answers of a source."""
+        questions = self.questions(query)
+        return len(questions) / len(np.unique(questions.sources)) / self.index.num_entities
 
     def count(self, query: int, rules: Sequence[Candidate], questions: Questions) -> Ids:
         """Return for each rule how many answers it predicts, and how many of them are right; (rule, 2)."""
-        return QueryFit(self, query, tuple(rules)).count(questions)
+        return QueryFit(self, query, tuple(rules), (Setting(0.0),)).count(questions)
+
+    def count_chains(self, query: int, bodies: Sequence[Body]) -> Ids:
+        """Return (conclusions, right ones, hits) of each body on sampled questions; (body, 3).
+
+        They are other questions than those that bodies are mined between, as far as there are others.
+        """
+        weighting = self.weighting
+        questions = self.sample(query, self.config.num_counted, skip=self.config.num_pairs)
+        mask_pair = weighting.edge_masking.mask_pair(questions)
+        reflexive = self.index.kb.reflexive_relations[query % weighting.num_relations]
+        batch = ask(query, questions.sources, questions.answers, mask_pair, not reflexive)
+        filters = weighting.edge_masking.filters_of(weighting.known, questions, mask_pair)
+        return count_conclusions(self.walker, bodies, batch, filters)[0]
 
     def candidates(self, query: int) -> list[tuple[Candidate, ...]]:
         """Return the rules to be weighted for a query, of all kinds that are wanted, for each length."""
@@ -195,18 +323,36 @@ class Worker:
 
     # Weights
 
-    def fit(self, query: int, rules: Sequence[Candidate]) -> FitResult:
-        """Return the weights of a query's rules; where they are too many, of the most important ones."""
-        fit = self._start(query, tuple(rules))
-        fit.learn(self.sample(query, self.config.max_questions))
-        limit = self.config.max_rules
-        if limit is None or fit.num_rules <= limit:
-            return fit.validated()
-        kept = np.sort(np.argsort(-fit.importance, kind="stable")[:limit])
-        return self.fit(query, [fit.rules[number] for number in kept] + list(fit.dense_rule))
+    def pilot(self, query: int) -> list[FitResult]:
+        """Return a cheap fit of a query under every setting, for each of the lengths."""
+        return [self._pilot(query, rules) for rules in self.candidates(query)]
 
-    def _start(self, query: int, rules: tuple[Candidate, ...]) -> QueryFit:
-        return QueryFit(self, query, rules)
+    def _pilot(self, query: int, rules: tuple[Candidate, ...]) -> FitResult:
+        has_against = any(get_kind(rule.kind).sign < 0 for rule in rules)
+        choices = (True, False) if has_against else (True,)
+        settings = [Setting(penalty, against) for against in choices for penalty in self.config.penalties]
+        fit = self._start(query, rules, settings)
+        fit.learn(self.learning_questions(query)[: self.config.num_pilot])
+        return fit.validated(MAX_JUDGED)
+
+    def refine(self, query: int, choice: Choice) -> FitResult:
+        """Return the weights of a query's rules, fitted on more questions under the settings chosen.
+
+        Rules that the cheap fit gave no weight are left out. There is a column of weights for each level of
+        thinning.
+        """
+        pilot, questions = choice.pilot, self.learning_questions(query)
+        rules = tuple(rule for rule, importance in zip(pilot.rules, pilot.importance, strict=True) if importance)
+        fit = self._start(query, rules, (Setting(self.config.penalties[choice.penalty], choice.against),))
+        fit.start_from(pilot.rules, pilot.weights[:, :, choice.column])
+        fit.learn(questions)
+        if self.config.max_rules is not None:
+            reduce_rules(fit, questions, self.config.max_rules)
+        levels = thin(fit, questions) if self.config.thinning and not self.config.max_rules else [fit.values]
+        return fit.with_values(np.hstack(levels)).validated()
+
+    def _start(self, query: int, rules: tuple[Candidate, ...], settings: Sequence[Setting]) -> QueryFit:
+        return QueryFit(self, query, rules, settings)
 
 
 def _by_query(triples: Ids, num_relations: int) -> dict[int, Questions]:

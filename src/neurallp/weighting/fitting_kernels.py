@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation import realistic_rank
-from ..graph.arrays import Floats, Ids
+from ..graph.arrays import Flags, Floats, Ids
 from ..graph.compilation import kernel, kernel_function
 from .features_kernels import Entries, Small
 
@@ -28,6 +28,7 @@ class Examples(NamedTuple):
     others: Ids  # entities that are filtered out
     known_ends: Ids  # (question,) where the known answers among them end
     exclude_source: bool
+    answer_excluded: Flags  # (question,) whether the answer is no candidate itself, so that it ranks last
 
 
 class DenseValues(NamedTuple):
@@ -270,14 +271,14 @@ def rank_settings(
 def _rank_question(
     examples: Examples, question: int, weights: Parameters, values: Floats, buffer: Buffer, ranks: Floats
 ) -> None:
-    """Write the ranks of one answer; an answer that is the excluded source ranks last."""
+    """Write the ranks of one answer; an answer that is no candidate ranks last."""
     num = _mark_all(examples, question, buffer)
     answer, first, last = examples.answers[question], examples.starts[question], examples.ends[question]
     add_scores(examples.entries, first, last, weights.rules, buffer.scores)
     for s in range(len(weights.dense)):
         scores = buffer.scores[s]
         wanted = scores[answer] + weights.dense[s] * values[answer]
-        if examples.exclude_source and answer == examples.sources[question]:
+        if examples.answer_excluded[question]:
             wanted = -np.inf
         better, ties = 0, 0
         for entity in range(len(values)):
@@ -288,3 +289,59 @@ def _rank_question(
             ties += score == wanted
         ranks[s] = _realistic_rank(better, ties + 1)
     _clear_marks(buffer, num)
+
+
+@kernel()
+def add_removal_losses(
+    examples: Examples, weights: Parameters, dense: DenseValues, buffer: Buffer, removal: Floats
+) -> tuple[float, float]:
+    """Add to `removal`, (rule,), by how much the loss of the first setting rises without each rule.
+
+    The rise is exact. Without a rule the answer's score falls by the rule's contribution c, and the sum over
+    candidates by share x (1 - exp(-c)) of each. Returns the loss with all rules, and that of the dense term
+    alone, both summed over questions.
+    """
+    _set_odds(buffer, weights.dense, dense.values)
+    loss = dense_loss = 0.0
+    for question in range(len(examples.ends)):
+        num = _mark_all(examples, question, buffer)
+        answer, first, last = examples.answers[question], examples.starts[question], examples.ends[question]
+        dense_loss += _dense_loss(buffer, num, answer, dense, weights.dense[0])
+        add_scores(examples.entries, first, last, weights.rules, buffer.scores)
+        loss += _softmax_gradient(buffer, num, 0, answer, dense, weights.dense[0])[0]
+        buffer.scores[0, answer] += 1.0
+        _add_removals(examples.entries, first, last, weights.rules, answer, buffer.scores[0], removal)
+        _clear_marks(buffer, num)
+    return loss, dense_loss
+
+
+@kernel_function()
+def _dense_loss(buffer: Buffer, num: int, answer: int, dense: DenseValues, weight: float) -> float:
+    """Return the loss of one question with the dense term alone, under the first setting."""
+    own = np.exp(weight * dense.masked[answer])
+    total = buffer.sums[0, 0] - buffer.odds[0, answer] + own
+    for i in range(num):
+        entity = buffer.listed[i]
+        if buffer.marks[entity] == EXCLUDED and entity != answer:
+            total -= buffer.odds[0, entity]
+    return np.log(max(total, own)) - np.log(own)
+
+
+@kernel_function()
+def _add_removals(
+    entries: Entries, first: int, last: int, weights: Floats, answer: int, shares: Floats, removal: Floats
+) -> None:
+    """Add the rise in one question's loss without each rule."""
+    for segment in range(first, last):
+        rule = entries.rules[segment]
+        indicator, forward, backward = weights[rule, 0, 0], weights[rule, 1, 0], weights[rule, 2, 0]
+        if indicator == 0.0 and forward == 0.0 and backward == 0.0:
+            continue
+        lost = own = 0.0
+        for i in range(entries.bounds[segment], entries.bounds[segment + 1]):
+            entity = entries.entities[i]
+            amount = indicator + forward * entries.forward[i] + backward * entries.backward[i]
+            lost += shares[entity] * (1.0 - np.exp(-amount))
+            if entity == answer:
+                own = amount
+        removal[rule] += own + np.log(max(1.0 - lost, 1e-12))

@@ -11,13 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..config import Masking
+from ..config import Linked, Masking
 from ..graph.arrays import Flags, Ids
 from ..graph.knowledge_base import Split
 from ..graph.questions import KnownAnswers, Questions
 
 #: The share of linked pairs from which on those without a link are too few to learn from.
 NEARLY_ALL = 0.9
+
+#: The probability that no validation pair is linked, below which it is no accident.
+CHANCE = 0.01
 
 #: Whether questions mask their whole pair, in turn. Direct links are learned from a quarter of the questions.
 TURNS = {"fact": [False], "pair": [True], "both": [False, True, True, True]}
@@ -36,6 +39,24 @@ def choose_masking(split: Split) -> Masking:
     return "pair" if share == 0 else "both" if NEARLY_ALL <= share < 1 else "fact"
 
 
+def share_linked_twice(facts: Ids, num_entities: int) -> float:
+    """Return the share of facts whose pair another fact links too, in either direction."""
+    pairs = np.sort(facts[:, [0, 2]], axis=1) @ np.array([num_entities, 1])
+    _, place, count = np.unique(pairs, return_inverse=True, return_counts=True)
+    return float((count[place] > 1).mean()) if len(facts) else 0.0
+
+
+def linked_are_never_right(split: Split) -> bool:
+    """Return whether no validation pair is linked by a known fact, and that is no accident.
+
+    So many known pairs are linked twice that among facts held out at random some would be.
+    """
+    if not len(split.valid) or linked_share(split) > 0:
+        return False
+    expected = share_linked_twice(split.known.facts, len(split.entities))
+    return bool((1 - expected) ** len(split.valid) < CHANCE)
+
+
 class Filters(NamedTuple):
     """Entities that are no candidate answers: of each question first known answers, then linked ones."""
 
@@ -47,28 +68,52 @@ class Filters(NamedTuple):
 class EdgeMasking:
     """Decides for each question whether its whole pair is masked, and which entities are filtered out."""
 
-    def __init__(self, split: Split, masking: Masking) -> None:
+    def __init__(self, split: Split, masking: Masking, linked: Linked = "include") -> None:
         self.masking = masking = choose_masking(split) if masking == "auto" else masking
+        self.excludes_linked = linked_are_never_right(split) if linked == "auto" else linked == "exclude"
         self.turns = TURNS[masking]
         self.choices = sorted(set(self.turns))  # every value of `mask_pair` that occurs
-        facts = split.known.facts
-        linked = facts[:0] if masking != "both" else facts * np.array([1, 0, 1])
-        self.linked = KnownAnswers(linked, 1)
+        used = masking == "both" or self.excludes_linked
+        self.linked = links_of(split.known.facts if used else split.known.facts[:0])
 
     def mask_pair(self, questions: Questions) -> Flags:
         """Return which of the questions mask all facts that link their pair."""
         return np.resize(np.array(self.turns), len(questions))
 
+    def is_linked(self, questions: Questions) -> Flags:
+        """Return which answers are no candidates, as a fact links them to their source."""
+        flags = np.zeros(len(questions), dtype=np.bool_)
+        if self.excludes_linked:
+            rows, entities = linked_pairs(self.linked, questions.sources)
+            flags[rows[entities == questions.answers[rows]]] = True
+        return flags
+
     def filters_of(self, known: KnownAnswers, questions: Questions, mask_pair: Flags | None) -> Filters:
-        """Return other known answers of questions, and the entities linked to the source of a masked pair."""
+        """Return other known answers of questions, and entities linked to the source that are no candidates.
+
+        Linked entities are no candidates in any question where they are excluded, and otherwise where the
+        pair is masked.
+        """
         rows, entities = known.pairs(questions.sources, questions.queries)
-        masked = np.flatnonzero([] if mask_pair is None else mask_pair)
-        directions = np.zeros_like(masked), np.ones_like(masked)
-        linked = [self.linked.pairs(questions.sources[masked], direction) for direction in directions]
-        all_rows = np.concatenate([rows, *(masked[row] for row, _ in linked)])
-        all_entities = np.concatenate([entities, *(entity for _, entity in linked)])
+        wanted = np.ones(len(questions), np.bool_) if self.excludes_linked else mask_pair
+        masked = np.flatnonzero([] if wanted is None else wanted)
+        linked_rows, linked = linked_pairs(self.linked, questions.sources[masked])
+        all_rows = np.concatenate([rows, masked[linked_rows]])
+        all_entities = np.concatenate([entities, linked])
         other = all_entities != questions.answers[all_rows]
         order = np.flatnonzero(other)[np.argsort(all_rows[other], kind="stable")]
         offsets = np.searchsorted(all_rows[order], np.arange(len(questions) + 1))
         num_known = np.bincount(rows[other[: len(rows)]], minlength=len(questions))
         return Filters(offsets, all_entities[order], offsets[:-1] + num_known)
+
+
+def links_of(facts: Ids) -> KnownAnswers:
+    """Return which entities facts link, whatever the relation."""
+    return KnownAnswers(facts * np.array([1, 0, 1]), 1)
+
+
+def linked_pairs(links: KnownAnswers, sources: Ids) -> tuple[Ids, Ids]:
+    """Return the entities linked to each source, in either direction, as pairs of row and entity."""
+    both = [links.pairs(sources, np.full(len(sources), direction)) for direction in (0, 1)]
+    rows, entities = (np.concatenate(column) for column in zip(*both, strict=True))
+    return rows, entities

@@ -1,6 +1,7 @@
 """Mining chains: the bodies that link known pairs, found by a search from both ends.
 
-Work is bounded by the number of paths followed, not by time, so results do not depend on the machine.
+Work is bounded by the number of paths followed, not by time, so results do not depend on the machine. Each
+length has a quota of its own, as long bodies are many and would leave no room for short ones.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from ..graph.arrays import Body, Ids
 from ..graph.questions import Questions
 from .graph_index import GraphIndex
 from .mining_kernels import Meetings, Trails, link
+from .selection import select_bodies
 
 if TYPE_CHECKING:
     from .kinds.base import CandidateSearch
@@ -25,18 +27,23 @@ MAX_PATHS = 1 << 20
 MIN_PAIRS = 2
 MANY_PAIRS = 30
 
+#: Pairs are searched in rounds of this many, until the share of new bodies in a round falls below SATURATED.
+PAIRS_OF_ROUND = 50
+SATURATED = 0.05
+
 
 def mine_bodies(search: "CandidateSearch", query: int, max_length: int) -> list[Body]:
-    """Return the bodies found between known pairs of a query, for each way of masking that is used."""
+    """Return the best bodies found between known pairs of a query, for each way of masking that is used."""
     config, choices = search.config, search.mask_pair_choices
     pairs = search.sample(query, config.num_pairs if config.num_candidates else 0)
-    limit = -(-config.num_candidates // len(choices))
+    limit = -(-config.num_mined // len(choices))
     key = Miner, max_length
     if key not in search.workspace:
         search.workspace[key] = Miner(search.index, max_length)
     miner: Miner = search.workspace[key]
     found = [body for mask in choices for body in miner.mine(pairs, mask, limit, config.max_paths)]
-    return found[: config.num_candidates]
+    bodies = [body for body in dict.fromkeys(found) if body != (query,)]
+    return select_bodies(bodies, search.count_chains(query, bodies), config)
 
 
 class Miner:
@@ -51,12 +58,13 @@ class Miner:
         self._codes, self._probabilities = np.empty(MAX_PATHS, np.int64), np.empty(MAX_PATHS)
 
     def mine(self, pairs: Questions, mask_pair: bool, limit: int, max_paths: int) -> list[Body]:
-        """Return the bodies that link most pairs with most probability, at most `limit`.
+        """Return the bodies that link most pairs with most probability, at most `limit` of each length.
 
         The pairs are of one query. The asked fact of a pair is not walked (with `mask_pair` no fact that
-        links it). No further pair is searched once `max_paths` paths were followed.
+        links it). No further pair is searched once `max_paths` paths were followed, or few new bodies come.
         """
         found: list[tuple[Ids, NDArray[np.float64]]] = []
+        best: Ids = np.zeros(0, np.int64)
         num_paths = 0
         for source, query, answer in zip(pairs.sources, pairs.queries, pairs.answers, strict=True):
             if num_paths >= max_paths:
@@ -64,7 +72,11 @@ class Miner:
             bodies, followed = self._link((int(source), int(query), int(answer), mask_pair))
             found.append(bodies)
             num_paths += followed
-        return [self._body(code) for code in _best(found, limit)]
+            if len(found) % PAIRS_OF_ROUND == 0:
+                before, best = best, self._best(found, limit)
+                if np.isin(best, before, invert=True).sum() < SATURATED * len(best):
+                    break
+        return [self._body(code) for code in self._best(found, limit).tolist()]
 
     def _link(self, ends: tuple[int, int, int, bool]) -> tuple[tuple[Ids, NDArray[np.float64]], int]:
         """Return the distinct bodies between one pair, their probabilities, and the paths followed."""
@@ -73,6 +85,15 @@ class Miner:
         codes, places = np.unique(self._codes[:num], return_inverse=True)
         sums = np.bincount(places, self._probabilities[:num], minlength=len(codes))
         return (codes, sums.astype(np.float64)), int(followed)
+
+    def _best(self, found: Sequence[tuple[Ids, NDArray[np.float64]]], limit: int) -> Ids:
+        """Return the codes with the largest product of pairs and probability, at most `limit` a length."""
+        codes = _rank_codes(found)
+        lengths = (codes[:, None] >= self.base ** np.arange(sum(self.steps))).sum(axis=1)
+        nth = np.zeros(len(codes), np.int64)
+        for length in np.unique(lengths):
+            nth[lengths == length] = np.arange((lengths == length).sum())
+        return codes[nth < limit]
 
     def _body(self, code: int) -> Body:
         """Return the body that a number stands for: its digits are operators, counted from 1."""
@@ -88,16 +109,16 @@ def _room_for_trails() -> Trails:
     return Trails(entities, codes, lengths, np.empty(MAX_PATHS))
 
 
-def _best(found: Sequence[tuple[Ids, NDArray[np.float64]]], limit: int) -> list[int]:
-    """Return the codes of the bodies with the largest product of pairs linked and probability."""
+def _rank_codes(found: Sequence[tuple[Ids, NDArray[np.float64]]]) -> Ids:
+    """Return the codes found between enough pairs, by pairs linked x probability, the largest first."""
     codes, places = np.unique(
         np.concatenate([np.zeros(0, np.int64), *(c for c, _ in found)]), return_inverse=True
     )
     if not len(codes):
-        return []
+        return codes
     num_pairs = np.bincount(places)
     probability = np.bincount(places, np.concatenate([p for _, p in found]))
     min_pairs = MIN_PAIRS if len(found) >= MANY_PAIRS else 1
-    scores = np.where(num_pairs >= min_pairs, num_pairs * probability, -1.0)
-    order = np.argsort(-scores, kind="stable")[:limit]
-    return [int(code) for code in codes[order[scores[order] >= 0]]]
+    order = np.argsort(-num_pairs * probability, kind="stable")
+    ranked: Ids = codes[order[num_pairs[order] >= min_pairs]]
+    return ranked

@@ -1,8 +1,9 @@
-"""The weights of one query, fitted by Adam on batches of questions, under all penalties at once."""
+"""The weights of one query, fitted by Adam on batches of questions, under several settings at once."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -10,10 +11,20 @@ from ..graph.arrays import Flags, Floats, Ids
 from ..graph.questions import KnownAnswers, Questions
 from .features import ask
 from .features_kernels import QuestionBatch
-from .fitting_kernels import DenseValues, Examples, Parameters, batch_gradient, count_right, rank_settings
+from .fitting_kernels import (
+    Buffer,
+    DenseValues,
+    Examples,
+    Parameters,
+    add_removal_losses,
+    batch_gradient,
+    count_right,
+    rank_settings,
+)
 from .kinds import compile_rules, get_kind, is_dense
 from .kinds.base import Candidate
 from .masking import Filters
+from .weighted_rules import WeightedQuery
 
 if TYPE_CHECKING:
     from .fitting import Worker
@@ -22,18 +33,30 @@ if TYPE_CHECKING:
 ODDS_SMOOTHING = 5.0
 
 
+class Setting(NamedTuple):
+    """What a fit is tried with: a penalty on squared weights, and whether rules against are used."""
+
+    penalty: float
+    against: bool = True
+
+
 @dataclass(frozen=True, eq=False)
 class FitResult:
-    """Weights of one query under every penalty, and the reciprocal ranks of validation under each."""
+    """Weights of one query under every setting, and the reciprocal ranks of validation under each."""
 
     rules: tuple[Candidate, ...]
-    weights: Floats  # (rule, 3, penalty)
+    weights: Floats  # (rule, 3, setting)
     confidences: Floats  # (rule,)
-    reciprocal_ranks: Floats  # (question, penalty)
+    reciprocal_ranks: Floats  # (question, setting)
+    importance: Floats  # (rule,)
+    entries_per_question: float = 0.0
 
-    @property
-    def num_penalties(self) -> int:
-        return int(self.weights.shape[2])
+    def weighted(self, setting: int) -> WeightedQuery:
+        """Return the rules with their weights under one setting, without those whose weights are all 0."""
+        weights = self.weights[:, :, setting]
+        used = np.flatnonzero(weights.any(axis=1))
+        rules = tuple(self.rules[rule] for rule in used)
+        return WeightedQuery(rules, weights[used].copy(), self.confidences[used])
 
 
 class QueryFit:
@@ -43,21 +66,26 @@ class QueryFit:
     and examples that may be on another device.
     """
 
-    def __init__(self, worker: "Worker", query: int, rules: tuple[Candidate, ...]) -> None:
-        self.worker, self.query, self.config = worker, query, worker.config
-        weighting, num_settings = worker.weighting, len(worker.config.penalties)
+    def __init__(
+        self, worker: "Worker", query: int, rules: tuple[Candidate, ...], settings: Sequence[Setting]
+    ) -> None:
+        self.worker, self.query, self.config, self.settings = worker, query, worker.config, tuple(settings)
+        weighting = worker.weighting
         self.rules = tuple(rule for rule in rules if not is_dense(rule))
         self.dense_rule = tuple(rule for rule in rules if is_dense(rule))
         self.plans, dense = compile_rules(weighting.index, query, self.rules + self.dense_rule)
         self.dense = DenseValues(dense.values, dense.masked_values)
         self.exclude_source = not weighting.index.kb.reflexive_relations[query % weighting.num_relations]
-        size = 3 * self.num_rules + 1  # the last is the dense term's
-        self.penalties = self._penalised()[:, None] * np.array(self.config.penalties)
-        self.fixed = self._fixed()
-        self.values = np.zeros((size, num_settings))
-        self.gradients: Any = np.zeros((size, num_settings))
-        self.first, self.second, self.num_steps = np.zeros_like(self.values), np.zeros_like(self.values), 0
+        self.penalties = self._penalised()[:, None] * np.array([each.penalty for each in self.settings])
+        self.lower, self.upper = self._bounds()
+        self.values: Any = np.zeros_like(self.lower)
+        self.gradients: Any = np.zeros_like(self.lower)
         self.counts = np.zeros((self.num_rules, 2), dtype=np.int64)  # predicted, right
+        self.is_warm, self._kept, self._num_entries, self._num_gathered = False, None, 0, 0
+        self._restart()
+
+    def _restart(self) -> None:
+        self.first, self.second, self.num_steps = 0.0 * self.values, 0.0 * self.values, 0
 
     @property
     def num_rules(self) -> int:
@@ -73,34 +101,94 @@ class QueryFit:
         """Return which weights are penalised: all but those of direct links."""
         return np.append(np.repeat(~self.direct_links, 3), True)
 
-    def _fixed(self) -> Ids:
-        """Return the weights that stay 0: those of features that a rule's kind does not have."""
-        kept = np.array([get_kind(rule.kind).num_features for rule in self.rules], dtype=np.int64)
-        return np.flatnonzero(np.arange(3) >= kept[:, None])
+    def _bounds(self) -> tuple[Floats, Floats]:
+        """Return the least and the largest value of each weight; the last is the dense term's.
+
+        Weights of features that a rule's kind does not have, and of rules that a setting does not use, are 0.
+        """
+        kinds = [get_kind(rule.kind) for rule in self.rules]
+        signs = np.array([kind.sign for kind in kinds], dtype=np.int64)[:, None, None]
+        absent = np.arange(3) >= np.array([kind.num_features for kind in kinds], dtype=np.int64)[:, None]
+        unused = (signs < 0) & ~np.array([each.against for each in self.settings])
+        zero, free = absent[:, :, None] | unused, self.config.signs == "any"
+        lower = np.where(zero | (~np.bool_(free) & (signs > 0)), 0.0, -np.inf)
+        upper = np.where(zero | (~np.bool_(free) & (signs < 0)), 0.0, np.inf)
+        num = len(self.settings)
+        dense = np.full((1, num), np.inf if self.dense_rule else 0.0)
+        both = np.broadcast_to(lower, (len(kinds), 3, num)), np.broadcast_to(upper, (len(kinds), 3, num))
+        return np.vstack([both[0].reshape(-1, num), -dense]), np.vstack([both[1].reshape(-1, num), dense])
+
+    def start_from(self, rules: Sequence[Candidate], weights: Floats) -> None:
+        """Begin with the weights, (rule, 3), that another fit gave to some of the rules."""
+        known = dict(zip(rules, weights, strict=True))
+        start = [known.get(rule, np.zeros(3)) for rule in self.rules]
+        dense = [known[rule][0] for rule in self.dense_rule] or [0.0]
+        self.values[:] = np.concatenate([*start, dense])[:, None]
+        self.is_warm = True
+
+    def with_values(self, values: Floats) -> "QueryFit":
+        """Set the weights, (weight, setting), to be validated under any number of settings; return the fit."""
+        self.values = values
+        return self
+
+    def drop(self, rules: Ids) -> None:
+        """Fix the weights of rules at 0."""
+        rows = (3 * rules[:, None] + np.arange(3)).ravel()
+        self.lower[rows] = self.upper[rows] = self.values[rows] = 0.0
 
     def _rule_weights(self, values: Any) -> Any:
-        return values[:-1].reshape(self.num_rules, 3, len(self.config.penalties))
+        return values[:-1].reshape(self.num_rules, 3, -1)
 
     def _parameters(self, values: Floats) -> Parameters:
         return Parameters(self._rule_weights(values), values[-1])
 
     # Learning
 
-    def learn(self, questions: Questions) -> None:
-        """Fit the weights, on as many questions at a time as there is room for."""
-        config, masking = self.config, self.worker.weighting.edge_masking
+    def learn(self, questions: Questions, effort: float = 1.0) -> None:
+        """Fit the weights, on as many questions at a time as there is room for.
+
+        `effort` below 1 takes that share of the passes: weights that were fitted before need fewer.
+        """
+        config = self.config
         num_batches = -(-len(questions) // config.batch_size)
-        num_passes = max(2, min(30, -(-config.min_steps // num_batches)))
+        num_passes = math.ceil(effort * max(2, min(30, -(-config.min_steps // num_batches))))
         rng = np.random.default_rng((config.seed, self.query))
-        for examples in self._examples(questions, self.worker.weighting.known, masking.mask_pair(questions)):
-            self._count(examples)
-            if masking.masking == "both" and not self.num_steps:
+        self._restart()
+        for examples in self._training_examples(questions):
+            if self.worker.weighting.edge_masking.masking == "both" and not self.is_warm:
                 self._initialise_direct_links()
+            self.is_warm = True
             for _ in range(num_passes):
                 order = self._ids(rng.permutation(len(examples.answers)))
                 for start in range(0, len(order), config.batch_size):
+                    self.worker.weighting.check_stop()
                     self._gradient(examples, order[start : start + config.batch_size])
                     self._step(num_batches * num_passes)
+
+    def _training_examples(self, questions: Questions) -> Iterator[Any]:
+        """Yield the examples to learn from; those that fit into memory at once are computed once."""
+        if self._kept is not None:
+            yield self._kept
+            return
+        is_first = not self.counts.any()
+        masking = self.worker.weighting.edge_masking
+        for examples in self._examples(questions, self.worker.weighting.known, masking.mask_pair(questions)):
+            if is_first:
+                self._count(examples)
+            if len(examples.answers) == len(questions):
+                self._kept = examples
+            yield examples
+
+    def removal_losses(self, questions: Questions) -> tuple[Floats, float]:
+        """Return by how much the loss rises without each rule, and what all rules explain beside the dense one.
+
+        For fits with one setting, in nats, summed over the questions.
+        """
+        removal, explained = np.zeros(self.num_rules), 0.0
+        for examples in self._training_examples(questions):
+            self.worker.weighting.check_stop()
+            explained += self._add_removal_losses(examples, removal)
+        return removal, explained
 
     def _initialise_direct_links(self) -> None:
         """Set the weights of direct links to the log of their odds among all entities.
@@ -129,27 +217,26 @@ class QueryFit:
         return importance
 
     def _step(self, total: int) -> None:
-        """Take one step of Adam; the learning rate falls to a tenth over `total` steps."""
+        """Take one step of Adam within the bounds; the learning rate falls to a tenth over `total` steps."""
         self.num_steps += 1
-        if len(self.fixed):
-            self.gradients[self.fixed] = 0.0
         self.gradients += self.penalties * self.values
         self.first += 0.1 * (self.gradients - self.first)
         self.second += 0.001 * (self.gradients**2 - self.second)
         rate = self.config.learning_rate * max(0.1, 1 - 0.9 * self.num_steps / total)
         mean = self.first / (1 - 0.9**self.num_steps)
         variance = self.second / (1 - 0.999**self.num_steps)
-        self.values -= rate * mean / (variance**0.5 + 1e-8)
+        self.values = (self.values - rate * mean / (variance**0.5 + 1e-8)).clip(self.lower, self.upper)
 
     # Validation
 
-    def validated(self) -> FitResult:
-        """Return the weights with the reciprocal ranks of the validation questions."""
+    def validated(self, max_questions: int | None = None) -> FitResult:
+        """Return the weights with the reciprocal ranks of validation questions, at most so many."""
+        self._kept, importance = None, self.importance
         weighting, weights = self.worker.weighting, self._parameters(self.values)
         ranks: list[Floats] = [np.zeros((0, len(weights.dense)))]
         if self.query in weighting.valid:
-            examples = self._examples(weighting.valid[self.query], weighting.validation_answers)
-            ranks += [self._rank(each) for each in examples]
+            asked = self.worker.validation_sample(self.query, max_questions)
+            ranks += [self._rank(each) for each in self._examples(asked, weighting.validation_answers)]
         confidences = self.counts[:, 1] / np.maximum(self.counts[:, 0], 1)
         dense = np.zeros((len(self.dense_rule), 3, len(weights.dense)))
         dense[:, 0] = weights.dense
@@ -158,6 +245,8 @@ class QueryFit:
             np.concatenate([weights.rules, dense]),
             np.append(confidences, np.zeros(len(dense))),
             1.0 / np.concatenate(ranks),
+            np.append(importance, np.full(len(dense), np.inf)),
+            self._num_entries / max(self._num_gathered, 1),
         )
 
     # Examples
@@ -176,6 +265,8 @@ class QueryFit:
             flags = False if mask_pair is None else mask_pair
             features = self._gather(ask(self.query, questions.sources, answers, flags, self.exclude_source))
             num = len(features)
+            self._num_entries += features.num_entries
+            self._num_gathered += num
             now, questions = questions[:num], questions[num:]
             own = None if mask_pair is None else mask_pair[:num]
             mask_pair = None if mask_pair is None else mask_pair[num:]
@@ -189,10 +280,16 @@ class QueryFit:
 
     def _prepare(self, features: Any, questions: Questions, filters: Filters) -> Any:
         """Return all that is needed to learn from questions, or to rank their answers."""
-        ends = questions.sources, questions.answers
+        ends, excluded = (questions.sources, questions.answers), self._answers_excluded(questions)
         return Examples(
-            features.entries, features.starts, features.ends, *ends, *filters, self.exclude_source
+            features.entries, features.starts, features.ends, *ends, *filters, self.exclude_source, excluded
         )
+
+    def _answers_excluded(self, questions: Questions) -> Flags:
+        """Return which answers are no candidates, so that they rank last."""
+        loops = questions.sources == questions.answers
+        excluded: Flags = self.worker.weighting.edge_masking.is_linked(questions)
+        return excluded | loops if self.exclude_source else excluded
 
     def _like_values(self, array: Floats) -> Any:
         """Return an array on the device of the weights."""
@@ -204,16 +301,26 @@ class QueryFit:
 
     def _count(self, examples: Any) -> None:
         """Count how many entities each rule predicts, and how many of them are right."""
-        count_right(examples, self.worker.buffer.marks, self.counts)
+        count_right(examples, self._buffer.marks, self.counts)
 
     def _gradient(self, examples: Any, batch: Any) -> None:
         """Set the gradients to those of a batch's mean loss."""
         weights, gradients = self._parameters(self.values), self._parameters(self.gradients)
-        batch_gradient(examples, batch, weights, self.dense, self.worker.buffer, gradients)
+        batch_gradient(examples, batch, weights, self.dense, self._buffer, gradients)
+
+    @property
+    def _buffer(self) -> Buffer:
+        return self.worker.buffer(self.values.shape[1])
+
+    def _add_removal_losses(self, examples: Any, removal: Floats) -> float:
+        """Add by how much the loss rises without each rule; return what all rules explain."""
+        weights = self._parameters(self.values)
+        loss, dense_loss = add_removal_losses(examples, weights, self.dense, self._buffer, removal)
+        return dense_loss - loss
 
     def _rank(self, examples: Any) -> Floats:
         """Return the realistic ranks of answers, (question, setting)."""
         ranks = np.zeros((len(examples.answers), self.values.shape[1]))
         weights = self._parameters(self.values)
-        rank_settings(examples, weights, self.dense.values, self.worker.buffer, ranks)
+        rank_settings(examples, weights, self.dense.values, self._buffer, ranks)
         return ranks

@@ -42,6 +42,10 @@ class WeightedRules:
     relations: Relations
     reflexive: Flags  # (relation,) whether the facts relate an entity to itself
     queries: Mapping[int, WeightedQuery]
+    #: Whether entities that a known fact links to the source are no candidates.
+    excludes_linked: bool = False
+    #: Queries whose weights come from a cheap fit, as learning was stopped before they were refined.
+    unrefined: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return sum(map(len, self.queries.values()))

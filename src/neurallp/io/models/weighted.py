@@ -5,7 +5,7 @@ settings beside the arrays: a row holds a place in these lists.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,9 @@ def read_weighted(folder: AnyPath) -> tuple[WeightedRules, WeightingConfig]:
     try:
         config = _config(settings["weighting"])
         names = settings["kinds"], settings["constants"]
-        weighted = _unpack(read_arrays(path), read_relations(folder), *names)
+        relations = read_relations(folder)
+        weighted = _unpack(read_arrays(path), relations, *names)
+        weighted = replace(weighted, **_flags(settings, relations))
     except (KeyError, IndexError, ValueError, TypeError, ConfigError) as error:
         raise damaged(path, error) from error
     require_together(Path(folder) / SETTINGS)
@@ -123,6 +125,14 @@ def _unpack(
     return WeightedRules(relations, reflexive, queries)
 
 
+def _flags(settings: Mapping[str, Any], relations: Relations) -> dict[str, Any]:
+    """Return what the settings tell of the whole model."""
+    excludes, unrefined = settings["excludes_linked"], settings["unrefined"]
+    if not isinstance(excludes, bool):
+        raise ValueError(f"excludes_linked must be true or false, got {excludes!r}")  # noqa: TRY004
+    return {"excludes_linked": excludes, "unrefined": tuple(map(relations.operator_id, unrefined))}
+
+
 def write_weighted(
     folder: AnyPath,
     weighted: WeightedRules,
@@ -157,6 +167,8 @@ def describe_weighted(
         "weighting": asdict(config),
         "kinds": kinds,
         "constants": constants,
+        "excludes_linked": weighted.excludes_linked,
+        "unrefined": [weighted.relations.operator_name(query) for query in weighted.unrefined],
         "checksums": checksums(rows | shared),
     }
     return {SETTINGS: to_json(settings), **rows}

@@ -14,15 +14,19 @@ from ...graph.operators import Operators
 from ...graph.parallel import num_cores
 from ...graph.scores import Scores
 from ...rules.rule import Rule
+from ...weighting.excluded import ExcludedCandidates
 from ...weighting.features import Features, FeatureWalker, ask
 from ...weighting.features_numpy import can_use_numpy, gather_in_numpy
 from ...weighting.graph_index import GraphIndex
 from ...weighting.kinds import CompiledRules, compile_rules, get_kind
 from ...weighting.weighted_rules import WeightedRules
-from . import PathTerm
+from . import PathTerm, RuleShare
 
 #: Questions that a thread takes at a time.
 CHUNK = 64
+
+#: Rules whose predictions from a source overlap at least this much (Jaccard) are one reason of a proof.
+MIN_OVERLAP = 0.8
 
 #: The first single questions are answered in numpy: so many take less time than loading the compiled loops,
 FEW_QUESTIONS = 10
@@ -41,6 +45,7 @@ class WeightedScorer:
     ) -> None:
         """Bind rules to facts. No engine is used: scores are sums over features."""
         self.weighted, self.index = weighted, GraphIndex(kb, operators)
+        self.excluded = ExcludedCandidates(weighted, kb)
         self._idle: list[FeatureWalker] = []
         self._num_single = 0
         self._compiled: dict[int, tuple[CompiledRules, Floats]] = {}
@@ -76,13 +81,12 @@ class WeightedScorer:
         for start, found in self._gather(query, sources):
             for number, row in enumerate(rows[start : start + len(found)]):
                 found.add_scores(number, self.weighted.queries[query].weights, row)
-        if self.weighted.excludes_source(query):
-            rows[np.arange(len(sources)), sources] = -np.inf
+        rows[self.excluded.pairs(sources, query)] = -np.inf
         return Scores.of_dense(rows)
 
     def _reach(self, sources: Ids, query: int) -> Scores:
         """Return the scores of entities that rules raise above the dense term."""
-        dense, excludes = self._compile(query)[1], self.weighted.excludes_source(query)
+        dense = self._compile(query)[1]
         row, found_by = dense.copy(), []
         for start, found in self._gather(query, sources):
             for number, source in enumerate(sources[start : start + len(found)]):
@@ -90,7 +94,8 @@ class WeightedScorer:
                 predicted = np.unique(found.rows(number)[0]).astype(np.int64)
                 scores = row[predicted]
                 row[predicted] = dense[predicted]
-                kept = (scores > dense[predicted]) & ~(excludes & (predicted == source))
+                excluded = self.excluded.pairs(np.array([source]), query)[1]
+                kept = (scores > dense[predicted]) & ~np.isin(predicted, excluded)
                 found_by.append((predicted[kept], scores[kept]))
         return Scores.listed(len(dense), found_by or [(sources[:0], dense[:0])] * len(sources))
 
@@ -121,7 +126,7 @@ class WeightedScorer:
         try:
             return self._idle.pop()
         except IndexError:
-            return FeatureWalker(self.index, self.weighted.max_depth)
+            return FeatureWalker(self.index, self.weighted.max_depth, precision=np.float64)
 
     def _compile(self, query: int) -> tuple[CompiledRules, Floats]:
         """Return a query's rules, compiled, and the dense term of each entity's score; kept once made."""
@@ -138,7 +143,7 @@ class WeightedScorer:
 
         A rule's contribution is divided among its paths by its kind.
         """
-        if source == answer and self.weighted.excludes_source(query):
+        if self.excluded.has(source, query, answer):
             return
         order = count()  # breaks ties without comparing rules
         heap: list[tuple[float, int, PathTerm | None, Iterator[PathTerm]]] = []
@@ -151,6 +156,41 @@ class WeightedScorer:
                 yield term
             if (following := next(terms, None)) is not None:
                 heapq.heappush(heap, (-abs(following[-1]), next(order), following, terms))
+
+    def shares(self, source: int, query: int, answer: int) -> list[RuleShare]:
+        """Return the contributions to a score; rules that predict nearly the same from the source are one."""
+        if source == answer and self.weighted.excludes_source(query):
+            return []
+        predicted = self._predicted(source, query)
+        groups: list[tuple[set[int], list[tuple[int, float]]]] = []
+        for each in sorted(self._contributions(source, query, answer), key=lambda each: -abs(each[1])):
+            entities = predicted.get(each[0], set())
+            for leader, members in groups:
+                same_side = (members[0][1] < 0) == (each[1] < 0)
+                if same_side and entities and len(entities & leader) >= MIN_OVERLAP * len(entities | leader):
+                    members.append(each)
+                    break
+            else:
+                groups.append((entities, [each]))
+        shares = [self._share(query, members, (source, answer)) for _, members in groups]
+        return sorted(shares, key=lambda share: -abs(share.contribution))
+
+    def _share(self, query: int, members: list[tuple[int, float]], ends: tuple[int, int]) -> RuleShare:
+        """Return the share of rules given by number and contribution, the largest first."""
+        rules = tuple(self.weighted.rule(query, number) for number, _ in members)
+        paths = (path for path, _ in get_kind(rules[0].kind).paths(self.index, rules[0], ends))
+        return RuleShare(rules, sum(contribution for _, contribution in members), paths)
+
+    def _predicted(self, source: int, query: int) -> dict[int, set[int]]:
+        """Return the entities that each rule predicts from a source, by the rule's number."""
+        predicted: dict[int, set[int]] = {}
+        for _, found in self._gather(query, np.array([source])):
+            entities, rules, *_ = found.rows(0)
+            order = np.argsort(rules, kind="stable")
+            numbers, starts = np.unique(rules[order], return_index=True)
+            parts = np.split(entities[order], starts[1:])
+            predicted |= {int(n): set(part.tolist()) for n, part in zip(numbers, parts, strict=True)}
+        return predicted
 
     def _contributions(self, source: int, query: int, answer: int) -> Iterator[tuple[int, float]]:
         """Yield the contribution of each rule, by its number, to the score of one answer."""

@@ -69,6 +69,19 @@ class CandidateSearch(Protocol):
         """Return for each rule how many answers it predicts, and how many of them are right; (rule, 2)."""
         ...
 
+    def count_chains(self, query: int, bodies: Sequence[Body]) -> Ids:
+        """Return (conclusions, right ones, hits) of each body on sampled questions; (body, 3)."""
+        ...
+
+    def answer_share(self, query: int) -> float:
+        """Return the mean share of entities that are known answers of a source."""
+        ...
+
+    @property
+    def excludes_linked(self) -> bool:
+        """Whether entities that a fact links to the source are no candidates."""
+        ...
+
 
 class Kind(ABC):
     """One kind of rule. A subclass defines at least `name`, `find`, `rule`, `candidate` and its features.
@@ -80,6 +93,8 @@ class Kind(ABC):
     name: str
     #: How many of (indicator, forward, backward) are features; weights of the others stay 0.
     num_features = 3
+    #: The sign of weights where signs are bounded: 1 at least 0, -1 at most 0, 0 any.
+    sign = 1
     #: Whether candidates depend on the maximum length of a body.
     depends_on_length = False
     #: Whether candidates are found besides given ones, not only where none are given.

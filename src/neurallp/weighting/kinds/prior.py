@@ -17,6 +17,7 @@ class Prior(DenseKind):
 
     name = "prior"
     num_features = 1
+    sign = 0  # where each answer has one source, an entity that is an answer already is no other's
 
     def find(self, search: CandidateSearch, query: int, max_length: int) -> list[Candidate]:
         """Return the one prior of a query."""
