@@ -1,4 +1,4 @@
-"""What a calibration is fitted on: the best answers to questions about any source, and which of them are held out.
+"""The sample for a calibration: the best answers to questions about any source, and which are held out.
 
 A source may have known answers to a query or none, and a held-out answer or none. All four occur when a user
 asks, so all four are drawn, each source with a weight: the number of entities that it stands for.
@@ -19,8 +19,8 @@ from .domains import Domains
 #: The best answers of a question that enter the sample: as many as `ask` shows by default.
 NUM_SHOWN = 10
 
-#: Questions that are asked in all, about; more where there are so many relations that each gets `MIN_SOURCES`.
-MAX_QUESTIONS = 30_000
+#: Questions that are asked in all, about; more where so many relations get `MIN_SOURCES` each.
+MAX_QUESTIONS = 16_000
 
 #: Sources that are drawn from each of the `NUM_GROUPS` groups of a query, at least.
 MIN_SOURCES = 5
@@ -43,7 +43,9 @@ class Evidence:
     queries: Ids
     num_known: Ids  # the known answers of the source
     odds: Floats  # log odds of the normalised score among the answers that are not known
-    unknown: Floats  # log of the fraction of all normalised scores that answers not known have; 0 without known
+    unknown: (
+        Floats  # log of the fraction of all normalised scores that answers not known have; 0 without known
+    )
     domain: Floats  # log odds that the source has an answer at all, judged from its other relations
 
     def __len__(self) -> int:
@@ -114,7 +116,7 @@ class Row:
         return Evidence(queries, num_known, odds, of_unknown, domains)
 
     def _totals(self, known: Ids, top: float) -> tuple[float, float]:
-        """Return the sum over known answers of what normalised scores are fractions of, and over all others."""
+        """Return what normalised scores are fractions of: the sums over known answers, and over all others."""
         is_known = np.isin(self.entities, known)
         amounts, rest = self._amounts(self.scores, top), self._amounts(np.zeros(1), top)[0]
         num_unlisted = len(known) - int(is_known.sum())
@@ -125,7 +127,7 @@ class Row:
         )
 
     def _amounts(self, scores: Floats, top: float) -> Floats:
-        """Return what normalised scores are fractions of: the scores, or their exponentials divided by the top's."""
+        """Return the scores, or their exponentials divided by that of the top."""
         return np.exp(scores - top) if self.logarithmic else np.maximum(scores, 0.0)
 
 
@@ -147,7 +149,7 @@ def draw_sample(
     number of each query's questions when they are answered.
     """
     drawing, rng = Drawing(scorer, kb, held_out, logarithmic), np.random.default_rng(seed)
-    parts = []
+    parts: list[Sample] = []
     for query in drawing.queries:
         sources, weights = drawing.draw_sources(query, rng)
         for start in range(0, len(sources), QUESTIONS_AT_ONCE):
@@ -171,7 +173,9 @@ class Drawing:
     def draw_sources(self, query: int, rng: np.random.Generator) -> tuple[Ids, Floats]:
         """Return sources to ask about, and the number of entities that each stands for."""
         drawn = [np.sort(rng.permutation(group)[: self.num_sources]) for group in self._groups(query)]
-        sizes = [len(group) / max(len(some), 1) for some, group in zip(drawn, self._groups(query), strict=True)]
+        sizes = [
+            len(group) / max(len(some), 1) for some, group in zip(drawn, self._groups(query), strict=True)
+        ]
         return np.concatenate(drawn), np.repeat(sizes, [len(some) for some in drawn])
 
     def _groups(self, query: int) -> list[Ids]:
@@ -191,7 +195,9 @@ class Drawing:
         """Yield the sample of each question that has an answer to show."""
         asked = np.full(len(sources), query)
         scores, domain = self.scorer.scores(sources, asked), self.domains.log_odds(sources, query)
-        known, sought = (_by_row(each.pairs(sources, asked), len(sources)) for each in (self.known, self.sought))
+        known, sought = (
+            _by_row(each.pairs(sources, asked), len(sources)) for each in (self.known, self.sought)
+        )
         for i in range(len(sources)):
             row = Row(*scores.row(i), self.num_entities, self.logarithmic)
             new = np.where(np.isin(row.entities, known[i]), -np.inf, row.scores)

@@ -24,7 +24,9 @@ class Domains:
     def confidences(self, query: int) -> Floats:
         """Return for each operator the fraction of its entities that have an answer to `query`, smoothed."""
         first, last = self._of_operator[query : query + 2]
-        both = np.bincount(self._operators[self._places(self._entities[first:last])[1]], minlength=len(self._sizes))
+        both = np.bincount(
+            self._operators[self._places(self._entities[first:last])[1]], minlength=len(self._sizes)
+        )
         found = (both + 0.5) / (self._sizes + 1.0)
         found[query] = 0.0  # what is asked is no reason for itself
         return np.asarray(found)

@@ -16,7 +16,9 @@ from .domains import Domains
 class Probabilities:
     """A calibration bound to the facts that are known."""
 
-    def __init__(self, calibration: Calibration, kb: KnowledgeBase, known: KnownAnswers, logarithmic: bool) -> None:
+    def __init__(
+        self, calibration: Calibration, kb: KnowledgeBase, known: KnownAnswers, logarithmic: bool
+    ) -> None:
         self.calibration, self.kb, self.logarithmic, self._known = calibration, kb, logarithmic, known
 
     @cached_property
@@ -32,15 +34,13 @@ class Probabilities:
         evidence = scores.evidence(query, answers, known, domain)
         return self.calibration.probabilities(evidence, self.kb.relations)
 
-    def of_many(self, scorer: Scorer, sources: Ids, query: int, answers: tuple[Ids, Floats]) -> Floats:
-        """Return the probabilities of answers of one query, given as (number of their source, score), in order."""
-        rows, values = answers
-        found = np.zeros(len(rows))
-        for start in range(0, len(sources), QUESTIONS_AT_ONCE):
-            some = sources[start : start + QUESTIONS_AT_ONCE]
+    def of_many(self, scorer: Scorer, sources: Ids, query: int, answers: Floats) -> Floats:
+        """Return the probabilities of answers with these scores; `sources` has that of each, ascending."""
+        found, asked = np.zeros(len(sources)), np.unique(sources)
+        for start in range(0, len(asked), QUESTIONS_AT_ONCE):
+            some = asked[start : start + QUESTIONS_AT_ONCE]
             scores = scorer.scores(some, np.full(len(some), query))
-            first, last = np.searchsorted(rows, [start, start + len(some)])
-            for i in np.unique(rows[first:last]).tolist():
-                part = slice(*np.searchsorted(rows, [i, i + 1]))
-                found[part] = self.of(int(sources[i]), query, values[part], scores.row(i - start))
+            for number, source in enumerate(some.tolist()):
+                rows = slice(*np.searchsorted(sources, [source, source + 1]))
+                found[rows] = self.of(source, query, answers[rows], scores.row(number))
         return found

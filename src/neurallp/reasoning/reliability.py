@@ -13,7 +13,7 @@ from .calibration_sample import Sample
 #: Bins of equal width over which reliability is measured.
 NUM_BINS = 10
 
-#: A probability from which on an answer is likely enough to be shown without a warning.
+#: Answers of this probability or more are measured apart: most are far below, which is easily right.
 LIKELY = 0.05
 
 
@@ -33,7 +33,7 @@ class Reliability:
         """Return the reliability of predicted probabilities, given which answers are right."""
         weights = np.ones(len(right)) if weights is None else weights
         bins = np.minimum((probabilities * NUM_BINS).astype(np.int64), NUM_BINS - 1)
-        counts, sizes = (np.bincount(bins, each, NUM_BINS) for each in (None, weights))
+        counts, sizes = np.bincount(bins, minlength=NUM_BINS), np.bincount(bins, weights * 1.0, NUM_BINS)
         used = counts > 0
         predicted, observed = (
             np.bincount(bins, weights * each, NUM_BINS)[used] / sizes[used] for each in (probabilities, right)
@@ -60,16 +60,23 @@ def measure_reliability(
     """Return the reliability of sources with and without known answers, for several choices of answers.
 
     `shown`: the ten best answers to questions about any source. `best`: only the best. `likely`: of the best,
-    those with a probability of `LIKELY` or more. `asked`: the ten best answers to questions that have a held-out
-    answer, which a user does not know: the probability does not assume it.
+    those with a probability of `LIKELY` or more. `test questions`: the ten best answers to questions with an
+    answer in test, which a user does not know: the probability does not assume it.
     """
     probabilities = calibration.probabilities(sample.evidence, relations)
     best = sample.ranks == 0
-    choices = {"shown": best | ~best, "best": best, "likely": best & (probabilities >= LIKELY), "asked": sample.sought}
+    choices = {
+        "shown": best | ~best,
+        "best": best,
+        "likely": best & (probabilities >= LIKELY),
+        "test questions": sample.sought,
+    }
     has_known = sample.evidence.num_known > 0
     return {
         name: {
-            choice: Reliability.of(probabilities[rows & of], sample.right[rows & of], sample.weights[rows & of])
+            choice: Reliability.of(
+                probabilities[rows & of], sample.right[rows & of], sample.weights[rows & of]
+            )
             for choice, rows in choices.items()
         }
         for name, of in (("no known answer", ~has_known), ("known answers", has_known))
