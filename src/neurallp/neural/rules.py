@@ -40,7 +40,7 @@ def best_rules(
         return operators is None or predicts_on(rule, operators, model.relations)
 
     def recover(query: int) -> Iterator[Rule]:
-        found = _normalized(extract_rules(model, query, successors), fires, wanted.min_confidence)
+        found = _normalized(extract_rules(model, query, successors), fires, wanted.min_share)
         return islice(filter(wanted.keeps, found), limit)
 
     rules = [rule for query in queries for rule in recover(query)]
@@ -49,13 +49,11 @@ def best_rules(
     return RuleSet(measure_on(rule, operators, model.relations) for rule in rules)
 
 
-def _normalized(
-    rules: Iterable[Rule], fires: Callable[[Rule], bool], min_confidence: float
-) -> Iterator[Rule]:
+def _normalized(rules: Iterable[Rule], fires: Callable[[Rule], bool], min_share: float) -> Iterator[Rule]:
     """Yield the rules of one query that predict something, down to a part of the largest confidence."""
     largest = 0.0
     for rule in rules:
-        if rule.confidence < min_confidence * largest:
+        if rule.confidence < min_share * largest:
             return
         if fires(rule):
             largest = largest or rule.confidence
