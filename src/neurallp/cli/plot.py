@@ -50,12 +50,14 @@ def rules(
     limit: Annotated[int, typer.Option(min=1, help="Rules to draw, at most.")] = 8,
     out: Out = Path("rules.png"),
 ) -> None:
-    """Draw the best rules of a query as chains."""
+    """Draw the weightiest rules of a query as chains; those against an answer are dashed, below."""
     from ..pipeline.program import load_model
     from ..plots import draw_rules
 
-    found = load_model(model).rules(query, limit=limit)
-    draw_rules([rule for rule in found if rule.kind == "chain"], out)
+    found = load_model(model).listings(query, limit=limit)
+    groups = [*found[0].reasons[:limit], *found[0].against[:limit]] if found else []
+    rules = [group.rule for group in groups if group.rule.kind in ("chain", "against")]
+    draw_rules(rules, out)
     _report(out)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from ..config import Part, Plan
+from ..config import Part, Plan, WeightingConfig
 from ..errors import ConfigError, DataError, require_choice, require_positive
 from ..evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
 from ..graph.knowledge_base import KnowledgeBase, Split
@@ -17,7 +17,7 @@ from ..io.files import AnyPath
 from ..io.models import folders
 from ..io.models import weighted as weighted_folders
 from ..io.models.calibration import read_calibration, recalibrated
-from ..io.rules import guess_format, import_rules
+from ..io.rules import guess_format, import_rules, import_scored
 from ..reasoning.answers import Answer, Predictions, Proof, WhyNot
 from ..reasoning.calibration import Calibration, Sample, draw_sample, fit_calibration
 from ..reasoning.reasoner import Basis, Reasoner, has_logarithmic_scores, require_relations
@@ -375,6 +375,8 @@ def _ask(split: Split, part: Part) -> tuple[Questions, KnownAnswers]:
 def load_program(path: AnyPath) -> Program:
     """Return the program of a model folder, or of a file of rules in any format that can be imported."""
     if Path(path).is_file():
+        if (weighted := import_scored(path)) is not None:
+            return LearnedProgram(Plan(None, None, WeightingConfig()), weighted_rules=weighted)
         return RuleProgram(import_rules(path, guess_format(path)).rules)
     return load_model(path)
 
