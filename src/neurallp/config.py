@@ -24,7 +24,6 @@ Masking = Literal["auto", "fact", "pair", "both"]
 EncoderName = Literal["order", "mean"]
 Signs = Literal["non-negative", "any"]
 Linked = Literal["auto", "exclude", "include"]
-CalibrationMethod = Literal["isotonic", "platt"]
 
 #: The kinds of rules that can be weighted.
 KINDS = {

@@ -18,7 +18,7 @@ from .graph.vocabulary import is_inverse, relation_of
 from .io.files import replacing
 from .neural.model import NeuralLP
 from .neural.training import Epoch
-from .reasoning.calibration import NUM_BINS, Reliability
+from .reasoning.reliability import NUM_BINS, Reliability
 from .rules.rule import Rule, atom
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def draw_reliability(found: Mapping[str, Reliability], path: Path) -> None:
             label = f"{name} (error {reliability.ece:.3f})"
             fractions.plot(reliability.predicted, reliability.observed, label=label, clip_on=False, **style)
             line = {"color": style["color"], "linestyle": style["linestyle"], "linewidth": 1.3}
-            counts.hist(reliability.predicted, edges, weights=reliability.counts, histtype="step", **line)
+            counts.hist(reliability.predicted, edges, weights=reliability.sizes, histtype="step", **line)
         fractions.set(ylabel="fraction right", xlim=(0, 1), ylim=(0, 1))
         counts.set(xlabel="predicted probability", ylabel="answers", yscale="log", ylim=(0.8, None))
         fractions.legend(fontsize=8, frameon=False, loc="best")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     AnyTraining = TrainingLoop[Any, Any]
 
 #: Stages as the progress bar names them.
-NAMES: dict[Stage, str] = {"train": "Training", "weigh": "Weighting"}
+NAMES: dict[Stage, str] = {"train": "Training", "weigh": "Weighting", "calibrate": "Calibrating"}
 
 
 class ShownProgress(Callbacks):
@@ -71,7 +71,9 @@ class TrainingProgress(ShownProgress, Checkpoints):
         ShownProgress.on_epoch(self, training)
 
     def on_interrupt(self, stage: Stage) -> bool:
-        if stage == "weigh":
+        if stage == "calibrate":
+            say("Calibration was cut: answers have no probability. `neurallp calibrate` fits it.")
+        elif stage == "weigh":
             say("Weighting was cut: the model is kept without weighted rules.")
         elif self.training is None or not self.training.history:
             say("Training was cut in the first epoch: nothing is kept.")

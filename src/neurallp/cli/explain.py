@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .options import Data, FactHead, FactRelation, FactTail, Json, Reasons, Source, load_reasoner
-from .output import print_json, print_line
+from .output import print_json, print_line, show_probability
 
 if TYPE_CHECKING:
     from ..reasoning.answers import Answer
@@ -41,7 +41,8 @@ def explain(
 
 def describe_answer(answer: "Answer") -> str:
     """Return the probability of an answer, its score and its rank as a sentence."""
-    chance = "" if answer.probability is None else f"Probability {answer.probability:.3f}, score "
+    probability = show_probability(answer.probability)
+    chance = f"Probability {probability}, score " if probability else ""
     known = "; a known fact" if answer.is_known else ""
     rank = f"rank {answer.rank:g} of {answer.num_candidates:,}"
     return f"{chance or 'Score '}{answer.score:.2f}, {rank}{known}."

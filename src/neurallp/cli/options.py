@@ -192,12 +192,12 @@ def load_split(path: Path, seed: int) -> "Split":
 
 
 def load_known(path: Path) -> "KnowledgeBase":
-    """Return all facts that rules may use: those of facts and train."""
+    """Return all facts that questions are answered from: every part of a folder but test."""
     from ..graph.knowledge_base import Split
     from ..io.triples import load
 
     data = load(path)
-    return data.known if isinstance(data, Split) else data
+    return data.given if isinstance(data, Split) else data
 
 
 def load_reasoner(model: Path, data: Path) -> "Reasoner":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..evaluation import Evaluation
     from ..qa.evaluation import QuestionMeasures
     from ..reasoning.answers import Answer
-    from ..reasoning.calibration import Reliability
+    from ..reasoning.reliability import Reliability
     from ..rules.listing import Listing, RuleGroup
     from ..rules.rule import Rule
 
@@ -115,26 +115,35 @@ def measures_table(parts: dict[str, Any]) -> "Table":
     return table
 
 
-def answers_table(answers: "Sequence[Answer]") -> "Table":
-    """Return answers with score and rank, and probability where there is one; known facts are marked."""
+def answers_table(answers: "Sequence[Answer]", *, scores: bool = False) -> "Table":
+    """Return answers with their probability; without one, or on request, with score and rank."""
     calibrated = any(answer.probability is not None for answer in answers)
-    table = plain_table("answer", "", numbers=("rank", "score", *(("probability",) if calibrated else ())))
+    scores = scores or not calibrated
+    names = (*(("probability",) if calibrated else ()), *(("rank", "score") if scores else ()))
+    table = plain_table("answer", *(() if calibrated else ("",)), numbers=names)
     for answer in answers:
-        mark = "known" if answer.is_known else ""
-        chance = "" if answer.probability is None else f"{answer.probability:.3f}"
-        numbers = (f"{answer.rank:g}", f"{answer.score:.4g}", *((chance,) if calibrated else ()))
+        mark = "known" if answer.is_known else show_probability(answer.probability)
+        numbers = (f"{answer.rank:g}", f"{answer.score:.4g}") if scores else ()
         table.add_row(escape(answer.entity), mark, *numbers)
     return table
 
 
-def reliability_table(parts: "Mapping[str, Mapping[str, Reliability]]") -> "Table":
-    """Return the calibration errors of normalised scores and of probabilities on each part."""
-    table = plain_table("part", "as probability", numbers=("ECE", "Brier", "answers", "right"))
-    for part, found in parts.items():
-        for number, (name, judged) in enumerate(found.items()):
-            counts = ("", "") if number else (f"{judged.counts.sum():,}", f"{judged.num_right:,}")
-            errors = (f"{judged.ece:.4f}", f"{judged.brier:.4f}")
-            table.add_row("" if number else part, name, *errors, *counts)
+def show_probability(probability: float | None) -> str:
+    """Return a probability in per cent; none is told as certain."""
+    if probability is None:
+        return ""
+    if probability < 0.001:
+        return "< 0.1 %"
+    return "> 99.9 %" if probability > 0.999 else f"{100 * probability:.1f} %"
+
+
+def reliability_table(found: "Mapping[str, Mapping[str, Reliability]]") -> "Table":
+    """Return the calibration errors of probabilities for each group of sources and choice of answers."""
+    table = plain_table("source has", "answers", numbers=("ECE", "Brier", "number", "right"))
+    for group, choices in found.items():
+        for number, (choice, each) in enumerate(choices.items()):
+            counts = f"{each.counts.sum():,}", f"{each.num_right:,}"
+            table.add_row("" if number else group, choice, f"{each.ece:.4f}", f"{each.brier:.4f}", *counts)
     return table
 
 

@@ -6,9 +6,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from .calibrate import sample_parts
-from .options import Data, Model, load_split
-from .output import console
+from .options import Data, Model, Source, load_split
+from .output import console, progress
 
 plot = typer.Typer(
     help="Pictures of a model: curves, attention, rules, reliability.",
@@ -62,25 +61,23 @@ def rules(
 
 
 @plot.command()
-def reliability(model: Model, data: Data, out: Out = Path("reliability.png")) -> None:
-    """Draw how often answers of a calibrated model are right, by their probability.
+def reliability(model: Source, data: Data, out: Out = Path("reliability.png")) -> None:
+    """Draw how often answers are right on DATA's test part, by their probability.
 
-    Uses DATA's test part; where there is none, the validation part, each half with a calibration fitted on
-    the other half.
+    One curve is of sources that have known answers, one of those that have none.
     """
     from ..errors import ModelError
-    from ..pipeline.program import load_model
+    from ..pipeline.calibrating import measure
+    from ..pipeline.program import load_program
     from ..plots import draw_reliability
-    from ..reasoning.calibration import measure_reliability
 
-    program = load_model(model)
+    program = load_program(model)
     if program.calibration is None:
         raise ModelError(f"{model} is not calibrated. Run `neurallp calibrate {model} {data}` first.")
     split = load_split(data, program.seed)
-    ((part, sample),) = sample_parts(
-        program, split, ["test"] if len(split.test) else ["valid"], quiet=False
-    ).items()
-    draw_reliability(measure_reliability(part, sample, program.calibration), out)
+    with progress("Asking") as bar:
+        found = measure(program.basis, program.calibration, split, bar.advance)
+    draw_reliability({group: choices["shown"] for group, choices in found.items()}, out)
     _report(out)
 
 

@@ -97,6 +97,12 @@ class Split:
         return KnowledgeBase(self.entities, self.relations, triples, self.num_duplicates)
 
     @cached_property
+    def given(self) -> KnowledgeBase:
+        """Facts, train and valid: what questions are answered from after learning; test is left out."""
+        triples = distinct(np.concatenate([self.facts, self.train, self.valid]))
+        return KnowledgeBase(self.entities, self.relations, triples, self.num_duplicates)
+
+    @cached_property
     def true_triples(self) -> Ids:
         """Every triple that is true somewhere, to filter ranks with."""
         return distinct(np.concatenate([self.facts, self.train, self.valid, self.test]))

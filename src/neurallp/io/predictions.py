@@ -18,7 +18,7 @@ from ..reasoning.answers import Predictions
 from .files import AnyPath, is_gzip, replacing, suffix_of
 from .names import find_unwritable, quote_field
 
-COLUMNS = ("head", "relation", "tail", "score", "known")
+COLUMNS = ("head", "relation", "tail", "probability", "score", "known")
 
 Row = tuple[Any, ...]
 RowWriter = Callable[[Row], object]
@@ -57,7 +57,7 @@ def find_writer(path: AnyPath) -> Writer:
 
 def _write_parquet(file: BinaryIO, batches: Iterator[Predictions]) -> int:
     pa, parquet = import_extra("pyarrow", "formats"), import_extra("pyarrow.parquet", "formats")
-    kinds = pa.string(), pa.string(), pa.string(), pa.float64(), pa.bool_()
+    kinds = pa.string(), pa.string(), pa.string(), pa.float64(), pa.float64(), pa.bool_()
     schema = pa.schema(list(zip(COLUMNS, kinds, strict=True)))
     num_rows = 0
     with parquet.ParquetWriter(file, schema) as writer:
@@ -84,7 +84,7 @@ def _write_text(begin: Callable[[TextIO], RowWriter]) -> Writer:
 
 def _commas(text: TextIO) -> RowWriter:
     def write_row(row: Row) -> object:
-        return text.write(",".join(quote_field(str(field)) for field in row) + "\n")
+        return text.write(",".join(quote_field(_as_text(field)) for field in row) + "\n")
 
     write_row(COLUMNS)
     return write_row
@@ -97,10 +97,15 @@ def _tabs(text: TextIO) -> RowWriter:
         for name in row[:3]:
             if why := find_unwritable(name, "tab"):
                 raise FormatError(f"Name {name!r} {why}. Write .csv, .jsonl or .parquet.")
-        return text.write("\t".join(map(str, row)) + "\n")
+        return text.write("\t".join(map(_as_text, row)) + "\n")
 
     text.write("\t".join(COLUMNS) + "\n")
     return write_row
+
+
+def _as_text(field: Any) -> str:
+    """Return a field of a row; None is empty."""
+    return "" if field is None else str(field)
 
 
 def _json_lines(text: TextIO) -> RowWriter:
@@ -114,8 +119,15 @@ def _columns(batch: Predictions) -> dict[str, Any]:
     names = np.array(batch.kb.entities.names, dtype=object)
     heads, tails = batch.ends
     relation = np.full(len(batch), batch.relation, dtype=object)
-    columns = names[heads], relation, names[tails], batch.scores, batch.is_known
+    columns = names[heads], relation, names[tails], _told(batch), batch.scores, batch.is_known
     return dict(zip(COLUMNS, columns, strict=True))
+
+
+def _told(batch: Predictions) -> Any:
+    """Return the probability of each row; None for known facts, and where there is no calibration."""
+    if batch.probabilities is None:
+        return np.full(len(batch), None)
+    return np.where(batch.is_known, np.full(len(batch), None), batch.probabilities)
 
 
 TEXT_WRITERS = {".tsv": _tabs, ".csv": _commas, ".jsonl": _json_lines}

@@ -18,6 +18,8 @@ from ..errors import ConfigError, DataError
 from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
 from ..graph.vocabulary import Relations
 from ..io.files import AnyPath
+from ..io.triples import Data, load
+from ..reasoning.calibration_sample import MAX_QUESTIONS
 from ..rules.rule import Rule
 from ..weighting.kinds import as_candidates, get_kind
 from ..weighting.kinds.base import Candidate
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     AnyTraining = TrainingLoop[Any, Any]
 
 #: The stages of a run, in order.
-Stage = Literal["train", "weigh"]
+Stage = Literal["train", "weigh", "calibrate"]
 
 
 class Callbacks:
@@ -85,7 +87,7 @@ class Checkpoints(Callbacks):
 
 
 def learn(
-    data: KnowledgeBase | Split,
+    data: Data,
     plan: Plan | None = None,
     *,
     given: Iterable[Rule] = (),
@@ -94,7 +96,10 @@ def learn(
     callbacks: Callbacks | None = None,
     **settings: Any,
 ) -> LearnedProgram:
-    """Return a program learned from a knowledge base or a split.
+    """Return a program learned from a path, a table, a knowledge base or a split.
+
+    It answers from all facts that are given but those of a test part: also from those that were held out to
+    choose settings and to calibrate.
 
     Without a plan, `make_plan` makes one from the settings: `preset`, `train`, `weigh`, and the fields of
     ModelConfig, TrainingConfig and WeightingConfig. Rules that are `given` are weighted with the others.
@@ -107,11 +112,14 @@ def learn(
     if plan is not None and settings:
         raise ConfigError(f"Give a plan or settings, not both: {', '.join(settings)}.")
     plan = plan or make_plan(**settings)
+    data = load(data)
     split = data if isinstance(data, Split) else split_triples(data, plan.seed)
     run = Run(split, plan, engine, device, callbacks or Callbacks())
     program = run.train()
     if plan.weighting is not None and not run.callbacks.should_stop():
         program.weighted_rules = run.weigh(chain(run.learned_rules(program), given))
+    run.calibrate(program)
+    program.kb = data if isinstance(data, KnowledgeBase) else split.given
     return program
 
 
@@ -133,6 +141,17 @@ class Run:
         training = prepare(self.split, *configs, engine=self.engine, device=self.device)
         run_training(training, self.callbacks)
         return finish(training, self.plan)
+
+    def calibrate(self, program: LearnedProgram) -> None:
+        """Fit the probabilities of answers; there are none where no held-out fact is answered."""
+        self.callbacks.on_stage("calibrate", MAX_QUESTIONS)
+        try:
+            program.calibrate(self.split, self.callbacks.on_progress)
+        except DataError:
+            return
+        except KeyboardInterrupt:
+            if not self.callbacks.on_interrupt("calibrate"):
+                raise
 
     def learned_rules(self, program: LearnedProgram) -> Iterator[Rule]:
         """Yield the most confident rules that the neural model learned, to weigh them."""

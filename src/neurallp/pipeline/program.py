@@ -19,11 +19,12 @@ from ..io.models import weighted as weighted_folders
 from ..io.models.calibration import read_calibration, recalibrated
 from ..io.rules import guess_format, import_rules, import_scored
 from ..reasoning.answers import Answer, Predictions, Proof, WhyNot
-from ..reasoning.calibration import Calibration, Sample, draw_sample, fit_calibration
-from ..reasoning.reasoner import Basis, Reasoner, has_logarithmic_scores, require_relations
+from ..reasoning.calibration import Calibration
+from ..reasoning.reasoner import Basis, Reasoner, require_relations
 from ..rules.listing import Listing, Order, list_rules
 from ..rules.rule import Rule, RuleFilter, RuleSet
 from ..weighting.weighted_rules import WeightedRules, select_rules
+from . import calibrating
 from .base import BaseProgram
 
 if TYPE_CHECKING:
@@ -110,14 +111,15 @@ class Program(BaseProgram[Reasoner]):
 
     def reasoner(self, kb: KnowledgeBase | None = None) -> Reasoner:
         """Return a reasoner over `kb`, or over the knowledge base learned from; the last one is cached."""
-        if self._last is not None and self._last[1].basis is not self.basis:
+        if self._last is not None and self._is_outdated(self._last[1]):
             self._last = None
-        found = super().reasoner(kb)
-        found.calibration = self.calibration
-        return found
+        return super().reasoner(kb)
+
+    def _is_outdated(self, reasoner: Reasoner) -> bool:
+        return reasoner.basis is not self.basis or reasoner.calibration is not self.calibration
 
     def _make_reasoner(self, kb: KnowledgeBase) -> Reasoner:
-        return Reasoner(kb, self.basis)
+        return Reasoner(kb, self.basis, calibration=self.calibration)
 
     def ask(
         self,
@@ -175,17 +177,12 @@ class Program(BaseProgram[Reasoner]):
         found = per_relation(ranks, questions, len(relations))
         return Evaluation.of(ranks), {relations[r]: evaluation for r, evaluation in found.items()}
 
-    def sample(
-        self, split: Split, part: Part = "valid", on_done: Callable[[int], None] = lambda num: None
-    ) -> Sample:
-        """Return the best answers to the questions of a part of `split`, and which of them are right."""
-        scorer, questions, known, _ = self._examine(split, part, "auto")
-        logarithmic = has_logarithmic_scores(self.basis)
-        return draw_sample(scorer, questions, known, logarithmic=logarithmic, on_done=on_done)
+    def calibrate(self, split: Split, on_done: Callable[[int], None] = lambda num: None) -> None:
+        """Fit the probabilities of answers on the validation part; answers have one from then on.
 
-    def calibrate(self, split: Split, method: str = "isotonic") -> None:
-        """Fit the probabilities of answers on the validation part; answers have one from then on."""
-        self.calibration = fit_calibration(self.sample(split), method)
+        Where there is no validation part, a tenth of the known facts is held out.
+        """
+        self.calibration = calibrating.calibrate(self.basis, split, self.seed, on_done)
 
     def _examine(
         self, split: Split, part: Part, engine: str
@@ -374,11 +371,16 @@ def _ask(split: Split, part: Part) -> tuple[Questions, KnownAnswers]:
 
 def load_program(path: AnyPath) -> Program:
     """Return the program of a model folder, or of a file of rules in any format that can be imported."""
-    if Path(path).is_file():
-        if (weighted := import_scored(path)) is not None:
-            return LearnedProgram(Plan(None, None, WeightingConfig()), weighted_rules=weighted)
-        return RuleProgram(import_rules(path, guess_format(path)).rules)
-    return load_model(path)
+    if not Path(path).is_file():
+        return load_model(path)
+    weighted = import_scored(path)
+    program: Program
+    if weighted is None:
+        program = RuleProgram(import_rules(path, guess_format(path)).rules)
+    else:
+        program = LearnedProgram(Plan(None, None, WeightingConfig()), weighted_rules=weighted)
+    program.calibration = read_calibration(path)
+    return program
 
 
 def load_model(folder: AnyPath) -> LearnedProgram:

@@ -14,8 +14,8 @@ from .svg import draw_paths
 class Answer:
     """One answer to a question.
 
-    `rank` is the realistic rank among all candidates, known facts included. `probability` is set where a
-    calibration was fitted, for new answers that score above 0.
+    `rank` is the realistic rank among all candidates, known facts included. `probability` is how likely the
+    fact is true, where a calibration was fitted; None for known facts.
     """
 
     source: str
@@ -293,9 +293,18 @@ class Predictions:
     scores: Floats
     is_known: Flags
     num_questions: int
+    probabilities: Floats | None = None  # how likely each is true, where a calibration was fitted
 
     def __len__(self) -> int:
         return len(self.sources)
+
+    def above(self, probability: float) -> "Predictions":
+        """Return those that are known facts, or at least so likely; without probabilities, none is."""
+        likely = 0.0 if self.probabilities is None else self.probabilities
+        kept = self.is_known | (likely >= probability)
+        columns = self.sources[kept], self.entities[kept], self.scores[kept], self.is_known[kept]
+        probabilities = None if self.probabilities is None else self.probabilities[kept]
+        return Predictions(self.kb, self.query, *columns, self.num_questions, probabilities)
 
     @property
     def ends(self) -> tuple[Ids, Ids]:

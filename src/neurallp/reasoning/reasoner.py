@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ConfigError, DataError, DataWarning
 from ..evaluation import best_places, rank_within
-from ..graph.arrays import Floats, Ids
+from ..graph.arrays import Flags, Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.questions import KnownAnswers
 from ..graph.scores import Scores
@@ -19,7 +19,8 @@ from ..rules.rule import Rule
 from ..rules.support import body_ids
 from .answers import Answer, MissingFact, Predictions, Proof, Reason, Rest, Term, WhyNot
 from .base import BaseReasoner
-from .calibration import Calibration, normalized_scores
+from .calibration import Calibration
+from .probabilities import Probabilities
 from .scorers import Basis, HasRelations, RuleScorer, RuleShare, choose_scorer
 
 __all__ = ["Basis", "HasRelations", "Reasoner", "has_logarithmic_scores", "require_relations"]
@@ -40,9 +41,10 @@ MAX_PATHS = 999
 class Reasoner(BaseReasoner):
     """Answers questions about a knowledge base with a model or rules, learned on it or on another."""
 
-    calibration: Calibration | None = None
-
-    def __init__(self, kb: KnowledgeBase, basis: Basis, engine: str = "auto") -> None:
+    def __init__(
+        self, kb: KnowledgeBase, basis: Basis, engine: str = "auto", calibration: Calibration | None = None
+    ) -> None:
+        self.calibration = calibration
         self.basis = basis if isinstance(basis, HasRelations) else tuple(basis)
         super().__init__(kb, _relations_to_ask(kb, self.basis), engine)
 
@@ -157,7 +159,7 @@ class Reasoner(BaseReasoner):
             np.where(np.isneginf(scores), 0, scores).tolist(),  # a source that is no candidate shows 0
             rank_within(scores, row[1], len(self.kb.entities)).realistic.tolist(),
             np.isin(entities, facts).tolist(),
-            self._probabilities(entities, facts, row),
+            self._probabilities((source, query), scores, np.isin(entities, facts), row),
             strict=True,
         )
         name, operator = self.kb.entities[source], self.relations.operator_name(query)
@@ -166,16 +168,21 @@ class Reasoner(BaseReasoner):
             for entity, score, rank, known, probability in columns
         ]
 
-    def _probabilities(self, entities: Ids, facts: Ids, row: tuple[Ids, Floats]) -> list[float | None]:
-        """Return the calibrated probabilities of answers; None for facts and for scores not above 0."""
+    @cached_property
+    def probabilities(self) -> Probabilities | None:
+        """The probabilities of answers on these facts; None without a calibration."""
         if self.calibration is None:
-            return [None] * len(entities)
-        candidates = np.zeros(len(self.kb.entities))
-        candidates[row[0]] = row[1]
-        candidates[facts] = -np.inf
-        normalized = normalized_scores(candidates, self.scorer.has_logarithmic_scores)
-        found = self.calibration.probabilities(normalized)
-        return [float(found[entity]) if candidates[entity] > 0 else None for entity in entities]
+            return None
+        return Probabilities(self.calibration, self.kb, self._known, self.scorer.has_logarithmic_scores)
+
+    def _probabilities(
+        self, question: tuple[int, int], scores: Floats, known: Flags, row: tuple[Ids, Floats]
+    ) -> list[float | None]:
+        """Return the probabilities of answers with these scores; None for known facts."""
+        if self.probabilities is None:
+            return [None] * len(scores)
+        found = self.probabilities.of(*question, scores, row).tolist()
+        return [None if is_known else each for each, is_known in zip(found, known.tolist(), strict=True)]
 
     def _missing_facts(self, source: int, query: int, answer: int) -> Iterator[MissingFact]:
         for rule in islice(self.scorer.rules(query), RULES_EXAMINED):
@@ -233,7 +240,14 @@ class Reasoner(BaseReasoner):
             values[best],
             facts[chosen],
             len(sources),
+            self._predicted(sources[rows[best]], query, values[best]),
         )
+
+    def _predicted(self, sources: Ids, query: int, scores: Floats) -> Floats | None:
+        """Return the probabilities of answers with these scores; `sources` has that of each, ascending."""
+        if self.probabilities is None:
+            return None
+        return self.probabilities.of_many(self, sources, query, scores)
 
 
 def has_logarithmic_scores(basis: Basis) -> bool:
