@@ -103,7 +103,7 @@ def _export_scored(model: Path, out: Path, form: str, as_json: bool) -> None:
     weighted = program.weighted_rules if isinstance(program, LearnedProgram) else None
     if weighted is None:
         raise ConfigError(f"{model} has no weighted rules, which --format {form} is for. Learn some.")
-    export_scored(out, weighted, form)
+    export_scored(out, weighted, form, program.calibration)
     if as_json:
         print_json({"out": str(out), "format": form, "rules": len(weighted), "kinds": weighted.num_of_kinds})
     else:

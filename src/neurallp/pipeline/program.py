@@ -373,12 +373,11 @@ def load_program(path: AnyPath) -> Program:
     """Return the program of a model folder, or of a file of rules in any format that can be imported."""
     if not Path(path).is_file():
         return load_model(path)
-    weighted = import_scored(path)
-    program: Program
-    if weighted is None:
-        program = RuleProgram(import_rules(path, guess_format(path)).rules)
-    else:
-        program = LearnedProgram(Plan(None, None, WeightingConfig()), weighted_rules=weighted)
+    if (scored := import_scored(path)) is not None:
+        learned = LearnedProgram(Plan(None, None, WeightingConfig()), weighted_rules=scored[0])
+        learned.calibration = scored[1]
+        return learned
+    program = RuleProgram(import_rules(path, guess_format(path)).rules)
     program.calibration = read_calibration(path)
     return program
 

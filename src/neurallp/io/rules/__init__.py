@@ -18,6 +18,7 @@ from ..names import find_unwritable
 from .base import RuleFile
 
 if TYPE_CHECKING:
+    from ...reasoning.calibration import Calibration
     from ...weighting.weighted_rules import WeightedRules
     from .scored import ScoredRule
 
@@ -70,14 +71,17 @@ def export_rules(
     return kept
 
 
-def export_scored(path: AnyPath, weighted: "WeightedRules", form: str) -> None:
-    """Write a whole weighted model in one of the formats `SCORED`."""
+def export_scored(
+    path: AnyPath, weighted: "WeightedRules", form: str, calibration: "Calibration | None" = None
+) -> None:
+    """Write a whole weighted model in one of the formats `SCORED`; only scored-json has the calibration."""
     require_choice("The format", form, tuple(SCORED))
     names = [*weighted.relations, *(rule.answer for rule in _named_answers(weighted) if rule.answer)]
     for name in names:
         if why := find_unwritable(name):
             raise FormatError(f"Name {name!r} {why}. Rename it.")
-    atomic_write(path, _module(SCORED[form]).render(weighted))
+    beside = (calibration,) if form == "scored-json" else ()
+    atomic_write(path, _module(SCORED[form]).render(weighted, *beside))
 
 
 def _named_answers(weighted: "WeightedRules") -> "Iterator[ScoredRule]":
@@ -86,14 +90,14 @@ def _named_answers(weighted: "WeightedRules") -> "Iterator[ScoredRule]":
     return scored_rules(weighted)
 
 
-def import_scored(path: AnyPath) -> "WeightedRules | None":
-    """Return the weighted rules of a file in the format scored-json, or None where it is in another."""
+def import_scored(path: AnyPath) -> "tuple[WeightedRules, Calibration | None] | None":
+    """Return the model of a file in the format scored-json, or None where it is in another."""
     module = _module(SCORED["scored-json"])
     text = read_utf8(path)
-    weighted: WeightedRules | None = (
-        module.parse_weighted(text, Path(path)) if module.recognizes(text) else None
-    )
-    return weighted
+    found: tuple[WeightedRules, Calibration | None] | None = None
+    if module.recognizes(text):
+        found = module.parse_weighted(text, Path(path))
+    return found
 
 
 def _deductive(rules: Iterable[Rule]) -> list[Rule]:

@@ -1,10 +1,13 @@
 """Weighted rules as one JSON object with all weights, which reads back as the same model."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ...errors import FormatError, NeuralLPError
+from ...reasoning.calibration import Calibration
 from ...weighting.weighted_rules import WeightedRules
 from .scored import from_scored, scored_rules
 
@@ -17,8 +20,8 @@ MEANING = (
 )
 
 
-def render(weighted: WeightedRules) -> str:
-    """Return the model as text; numbers keep all their digits."""
+def render(weighted: WeightedRules, calibration: Calibration | None = None) -> str:
+    """Return the model and its calibration as text; numbers keep all their digits."""
     described: dict[str, Any] = {
         "format": FORMAT,
         "meaning": MEANING,
@@ -27,6 +30,7 @@ def render(weighted: WeightedRules) -> str:
             name for name, flag in zip(weighted.relations, weighted.reflexive, strict=True) if flag
         ],
         "excludes_linked": weighted.excludes_linked,
+        "calibration": None if calibration is None else asdict(calibration),
         "rules": [
             {
                 "query": rule.query,
@@ -48,11 +52,22 @@ def recognizes(text: str) -> bool:
     return text.lstrip().startswith("{") and FORMAT in text[:200]
 
 
-def parse_weighted(text: str, path: Path) -> WeightedRules:
-    """Return the weighted rules of a text as `render` writes it."""
+def parse_weighted(text: str, path: Path) -> tuple[WeightedRules, Calibration | None]:
+    """Return the weighted rules of a text as `render` writes it, and their calibration where there is one."""
     try:
-        return from_scored(json.loads(text))
+        described = json.loads(text)
+        return from_scored(described), _calibration(described["calibration"])
     except (ValueError, TypeError, KeyError, AttributeError, NeuralLPError) as error:
         raise FormatError(
             f"{path}: expected scored rules as `neurallp export` writes them ({error})."
         ) from error
+
+
+def _calibration(described: Mapping[str, Any] | None) -> Calibration | None:
+    if described is None:
+        return None
+    rows = {name: tuple(map(float, row)) for name, row in described["intercepts"].items()}
+    knots, coefficients, others = (
+        tuple(map(float, described[name])) for name in ("knots", "coefficients", "others")
+    )
+    return Calibration(knots, coefficients, rows, others)
