@@ -45,8 +45,8 @@ def predict(
     if min_probability and reasoner.calibration is None:
         raise ModelError(f"{model} is not calibrated. Run `neurallp calibrate {model} {data}` first.")
     names = list(relation or reasoner.relations)
-    facts = {"known": known, "also_known": load_all(data)}
-    batches = (batch.above(min_probability) for batch in reasoner.predict(names, k, **facts))
+    found = reasoner.predict(names, k, known=known, also_known=load_all(data))
+    batches = (batch.above(min_probability) for batch in found)
     total = len(names) * len(reasoner.kb.entities)
     num_rows = write_predictions(out, _watch(batches, total, as_json))
     if as_json:

@@ -93,7 +93,7 @@ class Program(BaseProgram[Reasoner]):
         wanted: RuleFilter | None = None,
         kb: KnowledgeBase | None = None,
     ) -> list[Listing]:
-        """Return the rules of a query, or of all, as a person reads them: reasons first, similar ones grouped.
+        """Return the rules of a query, or of all, as a person reads them: reasons first, in groups.
 
         Groups, examples and the order by clarity need facts: `kb`, or the knowledge base learned from.
         """

@@ -232,7 +232,7 @@ class MissingFact:
 
 @dataclass(frozen=True)
 class WhyNot:
-    """The rules that lack one fact each to reach an answer, the weightiest first, and the rules against it."""
+    """The rules that lack one fact each to reach an answer, the weightiest first, and those against it."""
 
     answer: Answer
     follows: bool

@@ -71,7 +71,7 @@ class Reasoner(BaseReasoner):
         return self._describe(source, query, entities[best], values[best], (entities, values))
 
     def explain(self, head: str, relation: str, tail: str, k: int = 3) -> Proof:
-        """Return why (head, relation, tail) scores what it does: `k` terms, and `k` reasons for and against."""
+        """Return why (head, relation, tail) scores what it does: `k` terms, `k` reasons for and against."""
         source, query, answer, found = self._answer(head, relation, tail)
         if not found.score:
             return Proof(found, ())
@@ -99,9 +99,10 @@ class Reasoner(BaseReasoner):
         return int((having != source).sum())
 
     def why_not(self, head: str, relation: str, tail: str, k: int = 3) -> WhyNot:
-        """Return the `k` weightiest rules that lack one fact to reach (head, relation, tail), and those against.
+        """Return the `k` weightiest rules that lack one fact to reach (head, relation, tail).
 
-        An answer follows where a rule reaches it and it scores above 0; a prior alone does not count.
+        And the rules that speak against it. An answer follows where a rule reaches it and it scores above 0;
+        a prior alone does not count.
         """
         source, query, answer, found = self._answer(head, relation, tail)
         reached = self.scorer.reached(np.array([source]), np.array([query]))

@@ -55,7 +55,7 @@ def draw_paths(title: str, source: str, answer: str, paths: Sequence[DrawnPath])
 
 
 def _columns(source: str, answer: str, paths: Sequence[DrawnPath]) -> list[list[str]]:
-    """Return the entities of each column; an entity stands once, in the first column that a path has it in."""
+    """Return the entities of each column; an entity stands once, in the first column of any path."""
     last = max([1, *(len(path) - 1 for _, path, _ in paths)])
     column_of = {source: 0, answer: last}
     for _, path, _ in paths:
@@ -151,7 +151,7 @@ def _draw_links(links: dict[Link, float], places: dict[str, Point], largest: flo
 
 
 def _curve(link: Link, places: dict[str, Point], bend: float) -> Curve:
-    """Return the way of an arrow from head to tail; that of a fact about one entity is a loop above its box."""
+    """Return the way of an arrow from head to tail; a fact about one entity is a loop above its box."""
     start, end = places[link.source], places[link.target]
     if link.source == link.target:
         x, y = start[0], start[1] - BOX_HEIGHT / 2

@@ -56,7 +56,7 @@ def scored_rules(weighted: WeightedRules) -> Iterator[ScoredRule]:
 
 
 def from_scored(described: Mapping[str, Any]) -> WeightedRules:
-    """Return the weighted rules of a description by name; raise KeyError, TypeError or ValueError if invalid."""
+    """Return the weighted rules of a description; raise KeyError, TypeError or ValueError if invalid."""
     relations = Relations(described["relations"])
     reflexive = np.array([name in set(described["reflexive"]) for name in relations])
     found: dict[int, list[tuple[Candidate, list[float], float]]] = {}

@@ -35,14 +35,18 @@ answers(Source, Query, Answers) :-
 score(Source, Query, Entity, Score) :- scores(Source, Query, Pairs), member(Entity-Score, Pairs).
 
 scores(Source, Query, Pairs) :-
-    findall(Entity-Amount, (amount(Source, Query, Entity, Amount), candidate(Source, Query, Entity)), Amounts),
+    findall(Entity-Amount,
+            ( amount(Source, Query, Entity, Amount), candidate(Source, Query, Entity) ),
+            Amounts),
     keysort(Amounts, Sorted),
     sums(Sorted, Pairs).
 
 sums([], []).
-sums([Entity-Amount|Rest], [Entity-Sum|Pairs]) :- sums(Rest, Entity, Amount, Sum, Others), sums(Others, Pairs).
+sums([Entity-Amount|Rest], [Entity-Sum|Pairs]) :-
+    sums(Rest, Entity, Amount, Sum, Others), sums(Others, Pairs).
 
-sums([Entity-More|Rest], Entity, Amount, Sum, Others) :- !, Next is Amount + More, sums(Rest, Entity, Next, Sum, Others).
+sums([Entity-More|Rest], Entity, Amount, Sum, Others) :- !,
+    Next is Amount + More, sums(Rest, Entity, Next, Sum, Others).
 sums(Others, _, Sum, Sum, Others).
 
 relation_of(inv(Relation), Relation) :- !.
@@ -55,28 +59,34 @@ edge(Source, inv(Relation), Target) :- !, fact(Target, Relation, Source).
 edge(Source, Relation, Target) :- fact(Source, Relation, Target).
 
 :- table targets/3, entity_list/1, arrivals/4.
-targets(Entity, Operator, Targets) :- findall(Target, edge(Entity, Operator, Target), Found), sort(Found, Targets).
+targets(Entity, Operator, Targets) :-
+    findall(Target, edge(Entity, Operator, Target), Found), sort(Found, Targets).
 
-% The targets of an operator, each with the number of its edges that arrive there, and how many targets there are.
+% The targets of an operator, each with the number of its edges that arrive there, and their number.
 arrivals(Entity, Operator, Number, Arrivals) :-
     targets(Entity, Operator, Targets), length(Targets, Number), inverse(Operator, Inverse),
-    findall(Target-Size, (member(Target, Targets), targets(Target, Inverse, Others), length(Others, Size)), Arrivals).
+    findall(Target-Size,
+            ( member(Target, Targets), targets(Target, Inverse, Others), length(Others, Size) ),
+            Arrivals).
 
-entity_list(Entities) :- findall(Entity, (fact(Entity, _, _) ; fact(_, _, Entity)), Found), sort(Found, Entities).
+entity_list(Entities) :-
+    findall(Entity, (fact(Entity, _, _) ; fact(_, _, Entity)), Found), sort(Found, Entities).
 
 log_scale(P, Value) :- Value is log(1 + 100 * P) / log(101).
 
 weighted(Forward, Backward, [W0, W1, W2], Amount) :-
     log_scale(Forward, F), log_scale(Backward, B), Amount is W0 + W1 * F + W2 * B.
 
-% Chains: chains(Query, Nodes), a node being step(Operator, Weights, Nodes) with Weights = [] where no body ends.
+% Chains: chains(Query, Nodes). A node is step(Operator, Weights, Nodes); Weights = [] where no body ends.
 amount(Source, Query, Entity, Amount) :-
     chains(Query, Nodes), walked(Nodes, [Source-w(1.0, 1.0)], Entity, Amount).
 amount(Source, Query, Entity, Amount) :-
-    unary(Query, Operator, Entity, Amount), targets(Source, Operator, [_|_]), entity_list(All), memberchk(Entity, All).
+    unary(Query, Operator, Entity, Amount), targets(Source, Operator, [_|_]),
+    entity_list(All), memberchk(Entity, All).
 amount(_, Query, Entity, Amount) :-
     prior(Query, Weight), inverse(Query, Inverse), entity_list(All), member(Entity, All),
-    targets(Entity, Inverse, Sources), length(Sources, Number), Number > 0, Amount is Weight * log(1 + Number).
+    targets(Entity, Inverse, Sources), length(Sources, Number), Number > 0,
+    Amount is Weight * log(1 + Number).
 amount(Source, Query, Entity, Amount) :-
     shared(Query, Kind, Operator, W0, W1, W2),
     findall(E-C, confidence(Kind, Source, Query, Operator, E, C), Found), keysort(Found, Sorted),
@@ -86,7 +96,8 @@ amount(Source, Query, Entity, Amount) :-
 walked(Nodes, Frontier, Entity, Amount) :-
     member(step(Operator, Weights, Children), Nodes),
     follow(Frontier, Operator, Reached), Reached \\== [],
-    (   Weights \\== [], member(Entity-w(Forward, Backward), Reached), weighted(Forward, Backward, Weights, Amount)
+    (   Weights \\== [], member(Entity-w(Forward, Backward), Reached),
+        weighted(Forward, Backward, Weights, Amount)
     ;   Children \\== [], walked(Children, Reached, Entity, Amount)
     ).
 
@@ -98,13 +109,15 @@ follow(Frontier, Operator, Reached) :-
     keysort(Found, Sorted), merged(Sorted, Reached).
 
 merged([], []).
-merged([E-w(F1, B1), E-w(F2, B2)|Rest], Merged) :- !, F is F1 + F2, B is B1 + B2, merged([E-w(F, B)|Rest], Merged).
+merged([E-w(F1, B1), E-w(F2, B2)|Rest], Merged) :- !,
+    F is F1 + F2, B is B1 + B2, merged([E-w(F, B)|Rest], Merged).
 merged([Pair|Rest], [Pair|Merged]) :- merged(Rest, Merged).
 
 % Shared neighbours: of the other entities with a neighbour, the share that has the answer, or that is one.
 confidence(anchored, Source, Query, Operator, Entity, Confidence) :-
     inverse(Operator, Inverse), targets(Source, Operator, Neighbours), member(Neighbour, Neighbours),
-    Neighbour \\== Source, targets(Neighbour, Inverse, All), subtract_one(All, Source, Others), length(Others, Size),
+    Neighbour \\== Source, targets(Neighbour, Inverse, All),
+    subtract_one(All, Source, Others), length(Others, Size),
     findall(E, (member(Other, Others), targets(Other, Query, Es), member(E, Es), E \\== Source), Found),
     msort(Found, Sorted), counted(Sorted, Counts), member(Entity-Count, Counts),
     Confidence is Count / (Size + SMOOTHING).
@@ -163,7 +176,8 @@ def _clauses(rules: Iterable[ScoredRule]) -> Iterator[str]:
             if rule.kind == "prior":
                 yield f"prior({name}, {decimal(rule.weights[0])}).\n"
             elif rule.kind == "unary":
-                yield f"unary({name}, {first}, {quote_atom(str(rule.answer))}, {decimal(sum(rule.weights))}).\n"
+                answer, weight = quote_atom(str(rule.answer)), decimal(sum(rule.weights))
+                yield f"unary({name}, {first}, {answer}, {weight}).\n"
             elif rule.kind not in CHAINS:
                 yield f"shared({name}, {rule.kind}, {first}, {_numbers(rule.weights)}).\n"
 

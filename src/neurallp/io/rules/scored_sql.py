@@ -23,7 +23,8 @@ HEADER = """\
 
 VIEWS = """\
 CREATE VIEW edges AS
-  SELECT DISTINCT head AS source, relation AS operator, tail AS target FROM facts SEMI JOIN relations USING (relation)
+  SELECT DISTINCT head AS source, relation AS operator, tail AS target
+  FROM facts SEMI JOIN relations USING (relation)
   UNION ALL
   SELECT DISTINCT tail, '~' || relation, head FROM facts SEMI JOIN relations USING (relation);
 CREATE VIEW steps AS
@@ -83,7 +84,8 @@ amounts AS (
   UNION ALL SELECT e.entity, p.entity, p.amount FROM entities e, priors p),
 totals AS (SELECT source, entity, sum(amount) AS score FROM amounts GROUP BY source, entity)
 SELECT source, entity, score FROM totals
-WHERE NOT (source = entity AND (SELECT NOT reflexive FROM relations WHERE relation = ltrim(asked, '~'))){linked};
+WHERE NOT (source = entity
+           AND (SELECT NOT reflexive FROM relations WHERE asked IN (relation, '~' || relation))){linked};
 """
 
 LINKED = """

@@ -215,6 +215,6 @@ class WeightedScorer:
 
 
 def _clearest(rule: Rule) -> tuple[bool, bool, int, float]:
-    """Return a key that sorts rules: chains first, those that do not use their own relation, short, confident."""
+    """Return a key that puts chains first, those without their own relation, short and confident ones."""
     recursive = relation_of(rule.target) in map(relation_of, rule.body)
     return rule.kind != "chain", recursive, len(rule.body), -rule.confidence
