@@ -49,6 +49,12 @@ class Rule:
         return self.support / self.num_predictions if self.num_predictions else 0.0
 
     @property
+    def stated_confidence(self) -> float:
+        """The confidence to tell others: counted on facts, or else the number that the rule came with."""
+        measured = self.measured_confidence
+        return self.confidence if measured is None else measured
+
+    @property
     def pca_confidence(self) -> float | None:
         """AMIE's confidence under the partial completeness assumption; None if not counted.
 
