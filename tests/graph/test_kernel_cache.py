@@ -1,5 +1,6 @@
 """Compiled kernels are found again, and a cache that cannot be used is never an error."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -57,6 +58,21 @@ def test_the_folder_is_named_by_the_kernel_sources(tmp_path, monkeypatch):
     assert folder == tmp_path / "kernels" / kernel_cache.source_hash()
     modules = {path.name for path in kernel_cache._kernel_modules(Path(kernel_cache.__file__).parents[1])}
     assert {"cpu_kernels.py", "cpu_kernel_arrays.py", "fitting_kernels.py", "compilation.py"} <= modules
+
+
+def test_every_module_with_a_kernel_names_the_folder():
+    package = Path(kernel_cache.__file__).parents[1]
+    decorated = {
+        path
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+        if {ast.unparse(each).split("(")[0] for each in node.decorator_list} & {"kernel", "kernel_function"}
+    }
+    assert {"unary.py", "anchored.py", "mirrored.py", "shared_neighbours.py"} <= {
+        each.name for each in decorated
+    }
+    assert decorated <= set(kernel_cache._kernel_modules(package))
 
 
 def test_a_place_that_cannot_be_written_to_gives_way_to_the_temporary_folder(tmp_path, monkeypatch):
