@@ -140,7 +140,8 @@ def test_too_few_facts_to_hold_any_out_are_told():
         hold_out(replace(split_triples(kb), valid=kb.facts[:0]), seed=0)
 
 
-def test_given_rules_get_probabilities_that_are_kept_beside_them(split, tmp_path):
+def test_given_rules_get_probabilities_that_are_kept_beside_them(tmp_path):
+    split = split_triples(family_knowledge_base(), seed=3)
     program = RuleProgram(RULES)
     program.calibrate(split)
     found = measure(program.basis, program.calibration, split)
