@@ -151,7 +151,7 @@ def test_given_rules_get_probabilities_that_are_kept_beside_them(tmp_path):
     write_calibration(path, program.calibration)
     loaded = load_program(path)
     assert loaded.calibration == program.calibration
-    asked = dict(head=split.entities[0], relation="uncle", kb=split.given)
+    asked = {"head": split.entities[0], "relation": "uncle", "kb": split.given}
     assert [a.probability for a in loaded.ask(**asked)] == [a.probability for a in program.ask(**asked)]
 
 
