@@ -31,6 +31,7 @@ class Calibration:
     coefficients: tuple[float, ...]
     intercepts: Mapping[str, tuple[float, ...]]  # query -> intercept of each case
     others: tuple[float, ...]  # those of a query that had no facts
+    highest: float = MAX_LOG_ODDS  # the log odds beyond which the sample is no evidence
 
     def probabilities(self, evidence: Evidence, relations: Relations) -> Floats:
         """Return how likely answers are true; their queries are numbered as in `relations`."""
@@ -39,7 +40,7 @@ class Calibration:
         intercepts = np.array([self.intercepts.get(name, self.others) for name in names])
         features = compute_features(evidence, np.array(self.knots))
         own = intercepts.reshape(-1, NUM_CASES)[rows.reshape(-1), evidence.cases]
-        return sigmoid(features @ np.array(self.coefficients) + own)
+        return sigmoid(np.minimum(features @ np.array(self.coefficients) + own, self.highest))
 
 
 def sigmoid(log_odds: Floats) -> Floats:

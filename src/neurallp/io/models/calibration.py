@@ -43,9 +43,10 @@ def read_calibration(source: AnyPath) -> Calibration | None:
         knots, coefficients, others = (
             _numbers(content[name]) for name in ("knots", "coefficients", "others")
         )
+        highest = float(content["highest"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise damaged(path, error) from error
-    return Calibration(knots, coefficients, intercepts, others)
+    return Calibration(knots, coefficients, intercepts, others, highest)
 
 
 def _checksum(path: Path) -> str:
