@@ -17,11 +17,10 @@ from neurallp.config import WeightingConfig
 from neurallp.graph.knowledge_base import name_parts
 from neurallp.graph.vocabulary import Relations
 from neurallp.pipeline.learn import rules_as_candidates, weigh_rules
-from neurallp.weighting.fitting import Weighting, choose_best
+from neurallp.weighting.fitting import Weighting
 from neurallp.weighting.graph_index import GraphIndex
 from neurallp.weighting.kinds import get_kind
 from neurallp.weighting.kinds.base import Candidate
-from neurallp.weighting.query_fit import FitResult
 from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
 
 ALL = 10**6
@@ -268,8 +267,9 @@ def test_given_bodies_are_weighted_but_a_fact_does_not_imply_itself(split):
 
 def test_given_bodies_may_be_longer_than_those_found(split):
     k = split.relations.operator_id
-    long = (k("father"), k("father"), k("~father"), k("~father"))
-    weighted = weigh_rules(split, QUICK, {k("uncle"): chain_rules(long)}).weighted_rules
+    long = (k("father"), k("father"), k("~father"))
+    config = replace(QUICK, num_candidates=0)
+    weighted = weigh_rules(split, config, {k("uncle"): chain_rules(long)}).weighted_rules
     assert long in bodies_of(weighted.queries[k("uncle")])
 
 
@@ -316,22 +316,6 @@ def test_without_facts_there_is_nothing_to_weigh():
         Weighting(name_parts({"train": []}), QUICK)
 
 
-def fitted(reciprocal_ranks, num_bodies=1):
-    """Return weights that tell by their value under which of three penalties they were learned."""
-    weights = np.tile(np.array([1.0, 2.0, 3.0]), (num_bodies, 3, 1))
-    ranks = np.array(reciprocal_ranks, dtype=float).reshape(-1, 3)
-    return FitResult(tuple(chain_rules((0,))) * num_bodies, weights, np.ones(num_bodies), ranks)
-
-
-def test_a_penalty_is_chosen_on_validation_by_a_query_that_has_enough_and_else_in_common():
-    many, few = [[0, 0, 1]] * 20, [[1, 0, 0]] * 3
-    chosen = choose_best({0: [fitted(many)], 1: [fitted(few)]})
-    assert [chosen[query].weights[0, 0] for query in (0, 1)] == [3, 3]
-    chosen = choose_best({0: [fitted(many)], 1: [fitted([[1, 0, 0]] * 20)], 2: [fitted([])]})
-    assert [chosen[query].weights[0, 0] for query in (0, 1)] == [3, 1]
-    assert choose_best({0: [fitted([])]})[0].weights[0, 0] == 2
-
-
 def test_a_smaller_limit_on_paths_finds_fewer_bodies(split):
     few, all_ = (weigh_rules(split, replace(QUICK, max_paths=paths)).weighted_rules for paths in (1, 10**9))
     assert 0 < few.num_of_kinds["chain"] < all_.num_of_kinds["chain"]
@@ -373,15 +357,6 @@ def test_known_answers_of_validation_are_filtered_out_of_its_ranks(split):
     assert tail in weighting.validation_answers.pairs(np.array([head]), np.array([relation]))[1]
 
 
-def test_of_several_lengths_each_query_keeps_what_validates_best():
-    worse, better = [[0.5, 0.6, 0.5]] * 20, [[0.5, 0.5, 0.7]] * 20
-    chosen = choose_best(
-        {0: [fitted(worse), fitted(better, 2)], 1: [fitted(better), fitted(worse, 2)], 2: [fitted([])] * 2}
-    )
-    found = [(len(chosen[query]), chosen[query].weights[0, 0]) for query in (0, 1, 2)]
-    assert found == [(2, 3), (1, 3), (1, 3)]
-
-
 def test_lengths_are_tried_side_by_side(split):
     both = weigh_rules(split, replace(QUICK, max_length=1, other_lengths=(2,))).weighted_rules.queries
     alone = [
@@ -399,6 +374,9 @@ def test_lengths_are_tried_side_by_side(split):
         ({"other_lengths": (0,)}, "other_lengths"),
         ({"max_rules": -1}, "max_rules"),
         ({"masking": "batch"}, "masking"),
+        ({"signs": "negative"}, "signs"),
+        ({"linked": "maybe"}, "linked"),
+        ({"max_entries": 0}, "max_entries"),
         ({"penalties": ()}, "at least one penalty"),
         ({"kinds": ()}, "one kind"),
     ],
@@ -421,3 +399,72 @@ def test_a_query_without_rules_is_given_the_inverted_rules_of_its_inverse():
     assert rules_as_candidates(rules, relations) == {
         query: chain_rules(*bodies) for query, bodies in expected.items()
     }
+
+
+# Stopping, and trials
+
+
+def stop_after(num):
+    """Return a function that says to stop once it was called `num` times."""
+    calls = iter(range(num))
+    return lambda: next(calls, None) is None
+
+
+@pytest.mark.parametrize("num_checks", [0, 1, 30, 200, 2000])
+def test_a_run_that_is_stopped_returns_complete_rules_and_says_what_was_not_refined(split, num_checks):
+    weighting = Weighting(split, QUICK, num_threads=1)
+    weighted = weighting.run(should_stop=stop_after(num_checks))
+    assert weighted.queries.keys() == set(weighting.queries)
+    assert all(len(each) for each in weighted.queries.values())
+    assert weighted.unrefined
+    assert set(weighted.unrefined) <= set(weighting.queries)
+    assert np.isfinite(weighted_program(weighted, QUICK, split.known).evaluate(split).mrr)
+
+
+def test_the_longer_a_run_the_more_is_refined_and_the_better_it_answers(split, program):
+    runs = [
+        Weighting(split, QUICK, num_threads=1).run(should_stop=stop_after(num)) for num in (0, 2000, 10**9)
+    ]
+    assert len(runs[0].unrefined) > len(runs[1].unrefined) > len(runs[2].unrefined) == 0
+    assert arrays_of(runs[2]) == arrays_of(program.weighted_rules)
+    none, _, whole = (weighted_program(each, QUICK, split.known).evaluate(split).mrr for each in runs)
+    assert whole > none + 0.1
+
+
+def test_a_trial_returns_the_validation_ranks_of_some_queries_with_other_settings(split):
+    weighting = Weighting(split, QUICK)
+    queries = weighting.queries[:4]
+    trial = weighting.trial(queries)
+    expected = {query: len(weighting.valid.get(query, ())) for query in queries}
+    assert {query: len(ranks) for query, ranks in trial.reciprocal_ranks.items()} == expected
+    assert 0 < trial.mrr <= 1
+    assert 0 < trial.num_entries
+    short = weighting.trial(queries, replace(QUICK, max_length=1))
+    assert short.mrr < trial.mrr
+    assert weighting.trial(queries).pooled.tolist() == trial.pooled.tolist()
+
+
+def test_the_cost_of_a_trial_is_what_the_fit_gathers(split):
+    weighting = Weighting(split, replace(QUICK, num_pilot=10**6, thinning=False))
+    query = weighting.queries[0]
+    trial = weighting.trial([query])
+    assert trial.num_questions[query] == len(weighting.questions[query]) + len(weighting.valid[query])
+
+
+def test_weights_are_non_negative_by_default(split, program):
+    for each in program.weighted_rules.queries.values():
+        kinds = np.array([rule.kind for rule in each.rules])
+        assert (each.weights[kinds == "chain"] >= 0).all()
+        assert (each.weights[kinds == "against"] <= 0).all()
+        assert each.weights.any(axis=1).all()  # no rule without a weight
+    free = weigh_rules(split, replace(QUICK, signs="any")).weighted_rules
+    assert any((each.weights < 0).any() for each in free.queries.values())
+
+
+def test_a_source_gives_no_more_questions_than_its_share():
+    facts = [("hub", "r", f"e{i}") for i in range(50)] + [(f"s{i}", "r", f"e{i}") for i in range(9)]
+    weighting = Weighting(name_parts({"train": facts}), replace(QUICK, max_per_source=5))
+    with weighting._worker() as worker:
+        counts = np.unique(worker.learning_questions(0).sources, return_counts=True)[1]
+    assert sorted(counts.tolist()) == [1] * 9 + [5]
+    assert weighting.num_questions(0) == 14

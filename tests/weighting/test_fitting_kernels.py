@@ -50,8 +50,10 @@ class Sample:
         offsets, others = np.cumsum([0, *map(len, self.others)]), np.concatenate(self.others)
         known_ends = offsets[:-1] + [len(known) for known in self.known]
         filters = offsets, others, known_ends
+        ends = self.sources, self.answers
+        excluded = np.array(self.exclude_source) & (self.sources == self.answers)
         return Examples(
-            self.entries, self.starts, self.ends, self.sources, self.answers, *filters, self.exclude_source
+            self.entries, self.starts, self.ends, *ends, *filters, self.exclude_source, excluded
         )
 
     @property

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -66,7 +68,6 @@ def test_longer_bodies_are_mined_beside_a_link_that_predicts_everything():
             rule.operators for rule in Weighting(split, config).run().queries[r].rules if rule.kind == "chain"
         ]
 
-    assert (p, q) not in bodies("fact")
     assert (p, q) in bodies("both")
     assert len(bodies("both", num_candidates=1)) == 1
 
@@ -82,3 +83,41 @@ def test_a_direct_link_starts_with_a_larger_weight_than_other_rules_reach():
     weighted = Weighting(split, few).run().queries[r]
     link = weighted.rules.index(Candidate("chain", (split.relations.inverse(t),)))
     assert weighted.weights[link, 0] > 5 > np.delete(weighted.weights[:, 0], link).max()
+
+
+def unlinked_split(num_valid):
+    """Return facts whose pairs are often linked twice, and validation pairs that no fact links."""
+    twice = [(f"a{i}", relation, f"b{i}") for i in range(20) for relation in ("r", "s")]
+    return name_parts({"train": twice, "valid": [(f"a{i}", "r", f"b{i + 1}") for i in range(num_valid)]})
+
+
+def test_linked_entities_are_no_candidates_where_it_is_no_accident_that_no_validation_pair_is_linked():
+    assert EdgeMasking(unlinked_split(10), "auto", "auto").excludes_linked
+    once = name_parts({"train": [(f"a{i}", "r", f"b{i}") for i in range(20)], "valid": [("a1", "r", "b2")]})
+    assert not EdgeMasking(once, "auto", "auto").excludes_linked
+    assert not EdgeMasking(name_parts({"train": [("a", "r", "b")]}), "auto", "auto").excludes_linked
+    linked = name_parts({"train": [("a", "r", "b"), ("a", "t", "b")], "valid": [("a", "s", "b")]})
+    assert not EdgeMasking(linked, "auto", "auto").excludes_linked
+    assert EdgeMasking(linked, "auto", "exclude").excludes_linked
+    assert not EdgeMasking(unlinked_split(10), "auto", "include").excludes_linked
+
+
+def test_excluded_linked_entities_are_filtered_out_of_every_question():
+    split = unlinked_split(10)
+    masking = EdgeMasking(split, "fact", "exclude")
+    a, b = split.entities.id("a1"), split.entities.id("b1")
+    asked = Questions(np.array([a, a]), np.array([0, 0]), np.array([split.entities.id("b2"), b]))
+    filters = masking.filters_of(KnownAnswers(split.known.facts[:0], 2), asked, None)
+    parts = np.split(filters.entities, filters.offsets[1:-1])
+    assert [set(part.tolist()) for part in parts] == [{b}, set()]
+    assert masking.is_linked(asked).tolist() == [False, True]
+
+
+def test_an_answer_that_is_excluded_ranks_last():
+    split = unlinked_split(10)
+    linked = np.array([[split.entities.id("a3"), 0, split.entities.id("b3")]])
+    config = WeightingConfig(max_length=2, linked="exclude")
+    weighting = Weighting(replace(split, facts=split.train, train=split.train[:0], valid=linked), config)
+    # The validation answer is a known fact too, so it competes with all entities but the source's links.
+    trial = weighting.trial([0])
+    assert trial.reciprocal_ranks[0][0] == pytest.approx(1 / (len(split.entities) - 1), rel=0.1)

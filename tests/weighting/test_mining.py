@@ -8,7 +8,7 @@ from samples import edges, knowledge_bases
 from neurallp import KnowledgeBase
 from neurallp.graph.questions import Questions
 from neurallp.weighting.graph_index import GraphIndex
-from neurallp.weighting.mining import MANY_PAIRS, Miner
+from neurallp.weighting.mining import MANY_PAIRS, PAIRS_OF_ROUND, Miner
 
 few = settings(max_examples=40, deadline=None)
 ALL = 10**6
@@ -75,12 +75,26 @@ def body(kb, *names):
     return tuple(map(kb.relations.operator_id, names))
 
 
-def test_the_bodies_that_link_most_pairs_come_first_and_no_more_than_wanted():
+def test_the_bodies_that_link_most_pairs_come_first():
     kb = triangles(5, lonely=2)
-    miner, pairs = miner_over(kb, 2), uncles(kb)
     best = [body(kb, "father", "brother"), body(kb, "friend")]
-    assert miner.mine(pairs, False, ALL, ALL) == best
-    assert miner.mine(pairs, False, 1, ALL) == best[:1]
+    assert miner_over(kb, 2).mine(uncles(kb), False, ALL, ALL) == best
+
+
+def test_each_length_has_a_quota_of_its_own():
+    pairs = [("a", "uncle", "b"), ("a", "s", "b"), ("a", "t", "b")]
+    kb = KnowledgeBase.from_triples([*pairs, ("a", "p", "m"), ("a", "q", "m"), ("m", "p", "b")])
+    miner = miner_over(kb, 2)
+    lengths = sorted(map(len, miner.mine(uncles(kb), False, ALL, ALL)))
+    assert lengths == [1, 1, 2, 2]
+    assert sorted(map(len, miner.mine(uncles(kb), False, 1, ALL))) == [1, 2]
+
+
+def test_mining_ends_once_a_round_of_pairs_adds_little_new():
+    # The pairs after the second round have a body of their own, which is not found any more.
+    kb = triangles(2 * PAIRS_OF_ROUND, lonely=PAIRS_OF_ROUND)
+    found = miner_over(kb, 2).mine(uncles(kb), False, ALL, ALL)
+    assert found == [body(kb, "father", "brother")]
 
 
 def test_among_many_pairs_a_body_must_link_two():

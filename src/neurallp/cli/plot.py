@@ -46,15 +46,17 @@ def attention(model: Model, query: Query, out: Out = Path("attention.png")) -> N
 def rules(
     model: Model,
     query: Query,
-    limit: Annotated[int, typer.Option(min=1, help="Rules to draw, at most.")] = 8,
+    limit: Annotated[int, typer.Option(min=1, help="Rules for, and rules against, to draw at most.")] = 8,
     out: Out = Path("rules.png"),
 ) -> None:
-    """Draw the best rules of a query as chains."""
+    """Draw the weightiest rules of a query as chains; those against an answer are dashed, below."""
     from ..pipeline.program import load_model
     from ..plots import draw_rules
 
-    found = load_model(model).rules(query, limit=limit)
-    draw_rules([rule for rule in found if rule.kind == "chain"], out)
+    found = load_model(model).listings(query, limit=100)
+    sides = (found[0].reasons, found[0].against) if found else ()
+    drawable = [[each.rule for each in side if each.rule.kind in ("chain", "against")] for side in sides]
+    draw_rules([rule for side in drawable for rule in side[:limit]], out)
     _report(out)
 
 

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from .completion import complete_relation
-from .options import Data, Json, Source, load_reasoner
+from .options import Data, Json, Source, load_all, load_reasoner
 from .output import console, print_json, progress
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def predict(
     model: Source,
     data: Data,
     out: Annotated[
-        Path, typer.Option(help="Where the answers go: .parquet, or .tsv, .csv, .jsonl, also .gz.")
+        Path, typer.Option(help="Where the answers go: .parquet, or .tsv, .csv, .jsonl, .nt, .ttl, also .gz.")
     ],
     relation: Annotated[
         list[str] | None,
@@ -34,8 +34,8 @@ def predict(
 ) -> None:
     """Answer every question about DATA, into a file: how likely each answer is true.
 
-    Every entity is asked about with every relation. The answers are those that are not facts of DATA and,
-    with weighted rules, that follow from a rule other than the prior.
+    Every entity is asked about with every relation. The answers are those that are facts of no part of
+    DATA and, with weighted rules, that follow from a rule other than the prior.
     """
     from ..errors import ModelError
     from ..io.predictions import find_writer, write_predictions
@@ -45,7 +45,8 @@ def predict(
     if min_probability and reasoner.calibration is None:
         raise ModelError(f"{model} is not calibrated. Run `neurallp calibrate {model} {data}` first.")
     names = list(relation or reasoner.relations)
-    batches = (batch.above(min_probability) for batch in reasoner.predict(names, k, known=known))
+    found = reasoner.predict(names, k, known=known, also_known=load_all(data))
+    batches = (batch.above(min_probability) for batch in found)
     total = len(names) * len(reasoner.kb.entities)
     num_rows = write_predictions(out, _watch(batches, total, as_json))
     if as_json:

@@ -1,10 +1,12 @@
-"""Predictions as a file, written batch by batch: Parquet, TSV or CSV with a header, or JSON lines.
+"""Predictions as a file, written batch by batch: Parquet, TSV or CSV with a header, JSON lines, or RDF.
 
-Text formats may be compressed (.gz).
+Text formats may be compressed (.gz). In RDF a prediction is a statement about a triple (reification), not the
+triple itself: loading the file does not make it a fact.
 """
 
 import gzip
 import io
+import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -17,6 +19,7 @@ from ..errors import ConfigError, FormatError, import_extra
 from ..reasoning.answers import Predictions
 from .files import AnyPath, is_gzip, replacing, suffix_of
 from .names import find_unwritable, quote_field
+from .triples.rdf import OWN, Names
 
 COLUMNS = ("head", "relation", "tail", "probability", "score", "known")
 
@@ -115,6 +118,27 @@ def _json_lines(text: TextIO) -> RowWriter:
     return write_row
 
 
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+NUMBER = "http://www.w3.org/2001/XMLSchema#double"
+
+
+def _statements(text: TextIO) -> RowWriter:
+    """Write each row as a statement in N-Triples, which is Turtle too, with its probability and score."""
+    names = Names()
+    count = itertools.count(1)
+
+    def write_row(row: Row) -> object:
+        node = f"_:prediction{next(count)}"
+        ends = zip(("subject", "predicate", "object"), row[:3], strict=True)
+        lines = [f"{node} <{RDF}type> <{RDF}Statement> ."]
+        lines += [f"{node} <{RDF}{place}> <{names.expand(name)}> ." for place, name in ends]
+        numbers = (pair for pair in zip(COLUMNS[3:5], row[3:5], strict=True) if pair[1] is not None)
+        lines += [f'{node} <{OWN}{name}> "{value!r}"^^<{NUMBER}> .' for name, value in numbers]
+        return text.write("\n".join(lines) + "\n")
+
+    return write_row
+
+
 def _columns(batch: Predictions) -> dict[str, Any]:
     names = np.array(batch.kb.entities.names, dtype=object)
     heads, tails = batch.ends
@@ -130,4 +154,10 @@ def _told(batch: Predictions) -> Any:
     return np.where(batch.is_known, np.full(len(batch), None), batch.probabilities)
 
 
-TEXT_WRITERS = {".tsv": _tabs, ".csv": _commas, ".jsonl": _json_lines}
+TEXT_WRITERS = {
+    ".tsv": _tabs,
+    ".csv": _commas,
+    ".jsonl": _json_lines,
+    ".nt": _statements,
+    ".ttl": _statements,
+}

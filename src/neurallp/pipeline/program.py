@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from ..config import Part, Plan
+from ..config import Part, Plan, WeightingConfig
 from ..errors import ConfigError, DataError, require_choice, require_positive
 from ..evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
 from ..graph.knowledge_base import KnowledgeBase, Split
@@ -17,7 +17,7 @@ from ..io.files import AnyPath
 from ..io.models import folders
 from ..io.models import weighted as weighted_folders
 from ..io.models.calibration import read_calibration, recalibrated
-from ..io.rules import guess_format, import_rules
+from ..io.rules import guess_format, import_rules, import_scored
 from ..reasoning.answers import Answer, Predictions, Proof, WhyNot
 from ..reasoning.calibration import Calibration
 from ..reasoning.reasoner import Basis, Reasoner, require_relations
@@ -93,7 +93,7 @@ class Program(BaseProgram[Reasoner]):
         wanted: RuleFilter | None = None,
         kb: KnowledgeBase | None = None,
     ) -> list[Listing]:
-        """Return the rules of a query, or of all, as a person reads them: reasons first, similar ones grouped.
+        """Return the rules of a query, or of all, as a person reads them: reasons first, in groups.
 
         Groups, examples and the order by clarity need facts: `kb`, or the knowledge base learned from.
         """
@@ -373,6 +373,10 @@ def load_program(path: AnyPath) -> Program:
     """Return the program of a model folder, or of a file of rules in any format that can be imported."""
     if not Path(path).is_file():
         return load_model(path)
+    if (scored := import_scored(path)) is not None:
+        learned = LearnedProgram(Plan(None, None, WeightingConfig()), weighted_rules=scored[0])
+        learned.calibration = scored[1]
+        return learned
     program = RuleProgram(import_rules(path, guess_format(path)).rules)
     program.calibration = read_calibration(path)
     return program

@@ -66,7 +66,7 @@ class Reason:
     def facts(self) -> str:
         """The facts of the strongest path; of a prior, how common the answer is."""
         if self.num_others is not None:
-            return _commonness(self.num_others)
+            return _commonness(self.num_others, self.contribution < 0)
         links = facts_along(self.rules[0], self.path)
         return " and ".join(links) or f"{self.path[0]} = {self.path[-1]}"
 
@@ -94,10 +94,12 @@ class Reason:
         }
 
 
-def _commonness(num: int) -> str:
+def _commonness(num: int, against: bool) -> str:
+    """Return in words how many other sources have an answer, which a prior counts for it, or against it."""
     if num == 0:
         return "an answer that no other has"
-    return f"a common answer: {num:,} others have it" if num > 1 else "an answer that 1 other has"
+    have = f"{num:,} others have it" if num > 1 else "1 other has it"
+    return f"{have} already" if against else f"a common answer: {have}"
 
 
 def _plural(num: int, what: str) -> str:
@@ -144,6 +146,8 @@ class Proof:
     def __str__(self) -> str:
         if not (self.reasons or self.against):
             return f"{self.answer} has no proof."
+        if len(self.reasons) == 1 and not self.against and self.rests == (Rest(), Rest()):
+            return f"{self.answer} {BECAUSE} {self.reasons[0]}"
         largest = max(abs(reason.contribution) for reason in (*self.reasons, *self.against))
         lines = [str(self.answer)]
         sides = ((BECAUSE, self.reasons, self.rests[0]), (ALTHOUGH, self.against, self.rests[1]))
@@ -230,7 +234,7 @@ class MissingFact:
 
 @dataclass(frozen=True)
 class WhyNot:
-    """The rules that lack one fact each to reach an answer, the weightiest first, and the rules against it."""
+    """The rules that lack one fact each to reach an answer, the weightiest first, and those against it."""
 
     answer: Answer
     follows: bool

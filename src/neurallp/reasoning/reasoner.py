@@ -71,7 +71,7 @@ class Reasoner(BaseReasoner):
         return self._describe(source, query, entities[best], values[best], (entities, values))
 
     def explain(self, head: str, relation: str, tail: str, k: int = 3) -> Proof:
-        """Return why (head, relation, tail) scores what it does: `k` terms, and `k` reasons for and against."""
+        """Return why (head, relation, tail) scores what it does: `k` terms, `k` reasons for and against."""
         source, query, answer, found = self._answer(head, relation, tail)
         if not found.score:
             return Proof(found, ())
@@ -99,9 +99,10 @@ class Reasoner(BaseReasoner):
         return int((having != source).sum())
 
     def why_not(self, head: str, relation: str, tail: str, k: int = 3) -> WhyNot:
-        """Return the `k` weightiest rules that lack one fact to reach (head, relation, tail), and those against.
+        """Return the `k` weightiest rules that lack one fact to reach (head, relation, tail).
 
-        An answer follows where a rule reaches it and it scores above 0; a prior alone does not count.
+        And the rules that speak against it. An answer follows where a rule reaches it and it scores above 0;
+        a prior alone does not count.
         """
         source, query, answer, found = self._answer(head, relation, tail)
         reached = self.scorer.reached(np.array([source]), np.array([query]))
@@ -114,18 +115,32 @@ class Reasoner(BaseReasoner):
         return WhyNot(found, follows, tuple(missing_facts), reasons)
 
     def predict(
-        self, relations: Iterable[str] | None = None, k: int = 10, *, known: bool = False
+        self,
+        relations: Iterable[str] | None = None,
+        k: int = 10,
+        *,
+        known: bool = False,
+        also_known: KnowledgeBase | None = None,
     ) -> Iterator[Predictions]:
         """Yield the `k` best answers of every source to every relation (`~name`: its inverse), in batches.
 
         Facts are left out unless `known`, and so are answers that only a prior supports: it is equal for
-        every source.
+        every source. `also_known` has facts of the same entities that are known but not answered from, such
+        as those of a test part.
         """
         names = self.relations if relations is None else relations
+        facts = self._known if also_known is None else self._with(also_known)
         for query in [self.relations.operator_id(name) for name in names]:
             for first in range(0, len(self.kb.entities), QUESTIONS_AT_ONCE):
                 sources = np.arange(first, min(first + QUESTIONS_AT_ONCE, len(self.kb.entities)))
-                yield self._predict(sources, query, k, known)
+                yield self._predict(sources, query, k, known, facts)
+
+    def _with(self, others: KnowledgeBase) -> KnownAnswers:
+        """Return the known answers of these facts and of others."""
+        if others.entities != self.kb.entities:
+            raise ConfigError("The facts that are also known must be about the same entities.")
+        renumbered = others.with_relations(self.relations).facts
+        return KnownAnswers(np.concatenate([self.kb.facts, renumbered]), len(self.relations))
 
     def _question(self, head: str | None, relation: str, tail: str | None) -> tuple[int, int]:
         if (head is None) == (tail is None):
@@ -220,11 +235,11 @@ class Reasoner(BaseReasoner):
         source, query, answer = asked
         return (ends[0], k, ends[1]) in {asked, (answer, self.relations.inverse(query), source)}
 
-    def _predict(self, sources: Ids, query: int, k: int, known: bool) -> Predictions:
+    def _predict(self, sources: Ids, query: int, k: int, known: bool, answers: KnownAnswers) -> Predictions:
         queries = np.full(len(sources), query)
         scores = self.scorer.reached(sources, queries)
         facts = np.zeros(len(scores.values), dtype=bool)
-        facts[scores.places(*self._known.pairs(sources, queries))] = True
+        facts[scores.places(*answers.pairs(sources, queries))] = True
         wanted = np.flatnonzero((scores.values > 0) & (known | ~facts))
         rows, values = scores.rows[wanted], scores.values[wanted]
         order = np.lexsort((-values, rows))

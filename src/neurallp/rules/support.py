@@ -56,7 +56,7 @@ def measure_on(rule: Rule, operators: Operators, relations: Relations) -> Rule:
 
 
 class Conclusions(NamedTuple):
-    """What a rule concludes: distinct pairs, those that are facts, those whose source has an answer; paths."""
+    """What a rule concludes: pairs, those that are facts, those whose source has an answer, and paths."""
 
     num_predictions: int
     support: int
@@ -93,7 +93,7 @@ def predicts_on(rule: Rule, operators: Operators, relations: Relations) -> bool:
 def count_conclusions(
     operators: Operators, body: Body, target: int, inequalities: Inequalities
 ) -> Conclusions:
-    """Return the counts of the distinct pairs that `body` predicts for the query `target`, over all sources."""
+    """Return the counts of the distinct pairs that `body` predicts for a query, over all sources."""
     if _constrains_only_ends(inequalities, len(body)):
         return _count_pairs(operators, body, target, bool(inequalities))
     paths = count_paths(operators, body, inequalities, np.arange(operators.num_entities))

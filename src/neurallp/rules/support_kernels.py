@@ -42,12 +42,13 @@ def count_pairs(
     ways: Floats,
     max_pairs: int,
 ) -> tuple[int, int, int, float]:
-    """Return the number of pairs that the body predicts, how many of them are edges of `goal`, how many have
-    a source with some edge of `goal`, and the number of paths to them.
+    """Return the number of pairs that the body predicts, and counts of them.
 
-    Stops after the source at which there are `max_pairs`. `seen` (2, entity) marks the entities reached and
-    the goal's targets; `ends` (2, entity) holds the entities of this step and of the next, `ways` (2, entity)
-    the paths to them. All are given, because numba takes three times as long to compile lists.
+    The counts are how many are edges of `goal`, how many have a source with some edge of `goal`, and the
+    paths to them. Stops after the source at which there are `max_pairs`. `seen` (2, entity) marks the
+    entities reached and the goal's targets; `ends` (2, entity) holds the entities of this step and of the
+    next, `ways` (2, entity) the paths to them. All are given, because numba takes three times as long to
+    compile lists.
     """
     predictions = support = answerable = 0
     paths = 0.0

@@ -71,7 +71,7 @@ def choose_settings(pilots: Mapping[int, Sequence[FitResult]], num_penalties: in
     that is the first length, rules against, and the penalty in the middle.
     """
     ranks = {query: _all_ranks(fits, num_penalties) for query, fits in pilots.items()}
-    together = np.concatenate([np.zeros((0, 1)), *ranks.values()]) if not ranks else np.concatenate([*ranks.values()])
+    together = np.concatenate([*ranks.values()]) if ranks else np.zeros((0, 1))
     common = int(together.mean(axis=0).argmax()) if len(together) else num_penalties // 2
     chosen = {}
     for query, fits in pilots.items():
@@ -89,10 +89,10 @@ def _all_ranks(fits: Sequence[FitResult], num_penalties: int) -> Floats:
 
     Where there are no rules against, both ways are the same.
     """
-    wide = [np.resize(each.reciprocal_ranks, (len(each.reciprocal_ranks), 2 * num_penalties))
-            if each.weights.shape[2] == 2 * num_penalties else np.tile(each.reciprocal_ranks, (1, 2))
-            for each in fits]
-    return np.hstack(wide)
+    times = [2 * num_penalties // each.weights.shape[2] for each in fits]
+    return np.hstack(
+        [np.tile(each.reciprocal_ranks, (1, num)) for each, num in zip(fits, times, strict=True)]
+    )
 
 
 def choose_level(reciprocal_ranks: Sequence[Floats]) -> int:

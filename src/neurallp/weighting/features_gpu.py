@@ -172,6 +172,11 @@ class Block:
     def __len__(self) -> int:
         return self.values.shape[2]
 
+    @property
+    def num_entries(self) -> int:
+        """The number of features other than 0."""
+        return int(torch.count_nonzero(self.values[:, 0]))
+
 
 class GpuFeatureWalker:
     """Computes the features of many questions at once, on any device of torch.

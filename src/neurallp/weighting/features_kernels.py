@@ -101,7 +101,8 @@ def scratch_for(num_entities: int, num_operators: int, max_length: int) -> Scrat
 
 def entries_for(num: int, precision: type = np.float32) -> Entries:
     """Return room for `num` entries in as many segments; memory pages that are never written cost nothing."""
-    forward, backward = (np.empty(num, precision) for _ in range(2))
+    forward: FeatureValues = np.empty(num, precision)
+    backward: FeatureValues = np.empty(num, precision)
     bounds = np.zeros(num + 1, np.int64)
     return Entries(np.empty(num, np.uint32), forward, backward, np.empty(num, np.int32), bounds)
 

@@ -32,6 +32,9 @@ from .query_fit import FitResult, QueryFit, Setting
 from .thinning import reduce_rules, thin
 from .weighted_rules import WeightedQuery, WeightedRules
 
+#: The share of passes that a first fit takes.
+PILOT_EFFORT = 0.5
+
 #: Validation questions that a first fit is judged on, at most.
 MAX_JUDGED = 200
 
@@ -173,7 +176,7 @@ class Weighting:
 
         def pilot(query: int) -> list[FitResult] | None:
             with self._worker() as worker:
-                return worker.attempt(lambda: worker.pilot(query))
+                return worker.attempt(lambda: worker.pilot(query, worker.candidates(query)))
 
         return self._collect(queries, pool.map(pilot, queries), lambda num: on_done(num // 2))
 
@@ -323,16 +326,16 @@ class Worker:
 
     # Weights
 
-    def pilot(self, query: int) -> list[FitResult]:
-        """Return a cheap fit of a query under every setting, for each of the lengths."""
-        return [self._pilot(query, rules) for rules in self.candidates(query)]
+    def pilot(self, query: int, candidates: Sequence[tuple[Candidate, ...]]) -> list[FitResult]:
+        """Return a cheap fit of a query under every setting, for the candidates of each length."""
+        return [self._pilot(query, rules) for rules in candidates]
 
     def _pilot(self, query: int, rules: tuple[Candidate, ...]) -> FitResult:
         has_against = any(get_kind(rule.kind).sign < 0 for rule in rules)
         choices = (True, False) if has_against else (True,)
         settings = [Setting(penalty, against) for against in choices for penalty in self.config.penalties]
         fit = self._start(query, rules, settings)
-        fit.learn(self.learning_questions(query)[: self.config.num_pilot])
+        fit.learn(self.learning_questions(query)[: self.config.num_pilot], PILOT_EFFORT)
         return fit.validated(MAX_JUDGED)
 
     def refine(self, query: int, choice: Choice) -> FitResult:
@@ -343,9 +346,11 @@ class Worker:
         """
         pilot, questions = choice.pilot, self.learning_questions(query)
         rules = tuple(rule for rule, importance in zip(pilot.rules, pilot.importance, strict=True) if importance)
-        fit = self._start(query, rules, (Setting(self.config.penalties[choice.penalty], choice.against),))
+        penalty = self.config.penalties[choice.penalty]
+        fit = self._start(query, rules, (Setting(penalty, choice.against),))
         fit.start_from(pilot.rules, pilot.weights[:, :, choice.column])
-        fit.learn(questions)
+        if len(questions) > self.config.num_pilot:
+            fit.learn(questions)
         if self.config.max_rules is not None:
             reduce_rules(fit, questions, self.config.max_rules)
         levels = thin(fit, questions) if self.config.thinning and not self.config.max_rules else [fit.values]

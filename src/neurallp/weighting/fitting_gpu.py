@@ -1,6 +1,6 @@
 """Weighting on a GPU: features in dense blocks, while the CPU finds the candidates of the next queries."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -9,15 +9,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..config import WeightingConfig
 from ..evaluation import realistic_rank
 from ..graph.arrays import Floats, Ids
 from ..graph.questions import Questions
+from .choice import Choice
 from .features_gpu import Block, GpuFeatureWalker
 from .features_kernels import QuestionBatch
 from .fitting import Weighting, Worker
 from .kinds.base import Candidate
 from .masking import Filters
-from .query_fit import FitResult, QueryFit
+from .query_fit import FitResult, QueryFit, Setting
 
 #: Questions that are counted or ranked at a time.
 QUESTIONS_AT_ONCE = 64
@@ -29,16 +31,45 @@ class GpuWeighting(Weighting):
     def __init__(self, *given: Any, device: str = "cuda", **named: Any) -> None:
         super().__init__(*given, **named)
         self.device = device
+        self._on_device: GpuWorker | None = None
 
-    def _fit_all(self, pool: Executor, on_done: Callable[[int], None]) -> Iterator[list[FitResult]]:
-        worker = GpuWorker(self)
-        for query, found in zip(self.queries, pool.map(self._find, self.queries), strict=True):
-            yield [worker.fit(query, rules) for rules in found]
-            on_done(len(self.questions[query]))
+    def _pilot_all(
+        self, queries: Sequence[int], pool: Executor, on_done: Callable[[int], None]
+    ) -> dict[int, list[FitResult]]:
+        fits = map(self._pilot, queries, pool.map(self._find, queries))
+        return self._collect(queries, fits, lambda num: on_done(num // 2))
 
     def _find(self, query: int) -> list[tuple[Candidate, ...]]:
         with self._worker() as worker:
-            return worker.candidates(query)
+            return worker.attempt(lambda: worker.candidates(query)) or []
+
+    def _pilot(self, query: int, candidates: list[tuple[Candidate, ...]]) -> list[FitResult] | None:
+        worker = self._gpu_worker
+        return worker.attempt(lambda: worker.pilot(query, candidates)) or None
+
+    def _refine_all(
+        self, choices: Mapping[int, Choice], pool: Executor, on_done: Callable[[int], None]
+    ) -> dict[int, FitResult]:
+        fits = map(self._refine, choices, choices.values())
+        return self._collect([*choices], fits, lambda num: on_done(num - num // 2))
+
+    def _refine(self, query: int, choice: Choice) -> FitResult | None:
+        worker = self._gpu_worker
+        return worker.attempt(lambda: worker.refine(query, choice))
+
+    @property
+    def _gpu_worker(self) -> "GpuWorker":
+        """The one worker of the device; kept once made."""
+        if self._on_device is None:
+            self._on_device = GpuWorker(self)
+        return self._on_device
+
+    def with_config(self, config: WeightingConfig) -> "GpuWeighting":
+        """Return a weighting of the same facts with other settings."""
+        other = super().with_config(config)
+        assert isinstance(other, GpuWeighting)
+        other._on_device = None
+        return other
 
 
 class GpuWorker(Worker):
@@ -48,8 +79,8 @@ class GpuWorker(Worker):
         super().__init__(weighting)
         self.blocks = GpuFeatureWalker(self.walker, weighting.device)
 
-    def _start(self, query: int, rules: tuple[Candidate, ...]) -> QueryFit:
-        return GpuQueryFit(self, query, rules)
+    def _start(self, query: int, rules: tuple[Candidate, ...], settings: Sequence[Setting]) -> QueryFit:
+        return GpuQueryFit(self, query, rules, settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +91,7 @@ class _GpuExamples:
     answers: Tensor  # (question,)
     masked: Tensor  # (entity, question)
     known: Tensor  # (entity, question)
+    answer_excluded: Tensor  # (question,)
 
 
 class GpuQueryFit(QueryFit):
@@ -67,8 +99,10 @@ class GpuQueryFit(QueryFit):
 
     worker: GpuWorker
 
-    def __init__(self, worker: GpuWorker, query: int, rules: tuple[Candidate, ...]) -> None:
-        super().__init__(worker, query, rules)
+    def __init__(
+        self, worker: GpuWorker, query: int, rules: tuple[Candidate, ...], settings: Sequence[Setting]
+    ) -> None:
+        super().__init__(worker, query, rules, settings)
         self.layout = worker.blocks.layout(query, self.rules)
         self.dense_values = self._tensor(self.dense.values).float()
         self.own_fact = self._tensor(self.dense.masked - self.dense.values).float()
@@ -77,12 +111,12 @@ class GpuQueryFit(QueryFit):
         return torch.as_tensor(array, device=self.worker.blocks.device)
 
     @torch.no_grad()
-    def learn(self, questions: Questions) -> None:
+    def learn(self, questions: Questions, effort: float = 1.0) -> None:
         """Fit the weights on the device."""
-        state = ("penalties", "values", "gradients", "first", "second")
+        state = ("penalties", "lower", "upper", "values", "gradients", "first", "second")
         for name in state:
             setattr(self, name, self._tensor(getattr(self, name)))
-        super().learn(questions)
+        super().learn(questions, effort)
         for name in state:
             setattr(self, name, getattr(self, name).cpu().numpy())
 
@@ -103,7 +137,8 @@ class GpuQueryFit(QueryFit):
         known[answers, each] = True
         if self.exclude_source:
             masked[self._tensor(questions.sources), each] = True
-        return _GpuExamples(features.values, answers, masked, known)
+        excluded = self._tensor(self._answers_excluded(questions))
+        return _GpuExamples(features.values, answers, masked, known, excluded)
 
     def _count(self, examples: _GpuExamples) -> None:
         known = examples.known
@@ -125,27 +160,61 @@ class GpuQueryFit(QueryFit):
     def _gradient(self, examples: _GpuExamples, columns: Tensor) -> None:
         features = examples.values.index_select(2, columns)
         answers, each = examples.answers[columns], torch.arange(len(columns), device=columns.device)
-        own_fact = self.own_fact[answers][:, None]
-        scores = self._scores(features)
-        scores[answers, :, each] += own_fact * self.values[-1].float()
-        scores.masked_fill_(examples.masked.index_select(1, columns)[:, None], -torch.inf)
         # Faster than torch's softmax, which visits the entities of a column one after another.
-        odds = scores.sub_(scores.amax(0)).exp_()
+        odds = self._training_scores(examples, columns, self._amounts(features))
+        odds = odds.sub_(odds.amax(0)).exp_()
         gradients = odds.div_(odds.sum(0) * len(columns))
         gradients[answers, :, each] -= 1 / len(columns)
         dense = (gradients * self.dense_values[:, None, None]).sum((0, 2))
-        dense += (gradients[answers, :, each] * own_fact).sum(0)
+        dense += (gradients[answers, :, each] * self.own_fact[answers][:, None]).sum(0)
         self.gradients = torch.cat([self._per_rule(gradients, features), dense[None]]).double()
 
-    def _scores(self, features: Tensor) -> Tensor:
-        """Return the scores of all entities, (entity, setting, question), from (row, 2, question)."""
+    def _training_scores(self, examples: _GpuExamples, columns: Tensor, amounts: Tensor) -> Tensor:
+        """Return scores, (entity, setting, question): without the answer's own fact, -inf for no candidates."""
+        answers, each = examples.answers[columns], torch.arange(len(columns), device=columns.device)
+        scores = self._scores(amounts)
+        scores[answers, :, each] += self.own_fact[answers][:, None] * self._dense_weights
+        return scores.masked_fill_(examples.masked.index_select(1, columns)[:, None], -torch.inf)
+
+    @property
+    def _dense_weights(self) -> Tensor:
+        return self._tensor(self.values)[-1].float()
+
+    def _amounts(self, features: Tensor) -> Tensor:
+        """Return what each row adds to its entity's score, (row, setting, question)."""
         values = self._tensor(self.values).float()
         weights = self._rule_weights(values).index_select(0, self.layout.rules)[..., None]
         forward, backward = features[:, :1], features[:, 1:]
         rows = weights[:, 0] * (forward > 0)
-        rows.addcmul_(weights[:, 1], forward).addcmul_(weights[:, 2], backward)
-        scores = self.layout.per_entity.sum(rows)
-        return scores.addcmul_(self.dense_values[:, None, None], values[-1][:, None])
+        return rows.addcmul_(weights[:, 1], forward).addcmul_(weights[:, 2], backward)
+
+    def _scores(self, amounts: Tensor) -> Tensor:
+        """Return the scores of all entities, (entity, setting, question)."""
+        scores = self.layout.per_entity.sum(amounts)
+        return scores.addcmul_(self.dense_values[:, None, None], self._dense_weights[:, None])
+
+    @torch.no_grad()
+    def _add_removal_losses(self, examples: _GpuExamples, removal: Floats) -> float:
+        every = torch.arange(len(examples.answers), device=examples.masked.device)
+        parts = [self._removal_chunk(examples, columns) for columns in every.split(QUESTIONS_AT_ONCE)]
+        removal += sum(part[0] for part in parts).cpu().numpy()  # type: ignore[union-attr]
+        return float(sum(part[1] for part in parts))
+
+    def _removal_chunk(self, examples: _GpuExamples, columns: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the rise of the loss without each rule, and how much all rules lower it."""
+        answers, each = examples.answers[columns], torch.arange(len(columns), device=columns.device)
+        amounts = self._amounts(examples.values.index_select(2, columns))
+        scores = self._training_scores(examples, columns, amounts)[:, 0]
+        alone = self._training_scores(examples, columns, torch.zeros_like(amounts))[:, 0]
+        loss, dense_loss = (each_.logsumexp(0) - each_[answers, each] for each_ in (scores, alone))
+        shares = scores.softmax(0).index_select(0, self.layout.entities)
+        own = amounts[:, 0] * (self.layout.entities[:, None] == answers)
+        lost = shares * (1 - torch.exp(-amounts[:, 0]))
+        per_rule = [
+            self.layout.per_rule.sum(rows.index_select(0, self.layout.by_rule)).double() for rows in (own, lost)
+        ]
+        rises = per_rule[0] + torch.log(torch.clamp(1 - per_rule[1], min=1e-12))
+        return rises.sum(1), (dense_loss - loss).double().sum()
 
     def _per_rule(self, gradients: Tensor, features: Tensor) -> Tensor:
         """Return the gradients of the rules' weights, (rule x 3, setting), from those of the scores."""
@@ -161,11 +230,12 @@ class GpuQueryFit(QueryFit):
         return np.concatenate([self._rank_chunk(examples, columns) for columns in chunks])
 
     def _rank_chunk(self, examples: _GpuExamples, columns: Tensor) -> Floats:
-        """Return realistic ranks, (question, setting); an answer that is the excluded source ranks last."""
+        """Return realistic ranks, (question, setting); an answer that is no candidate ranks last."""
         answers, each = examples.answers[columns], torch.arange(len(columns), device=columns.device)
-        scores = self._scores(examples.values.index_select(2, columns))
+        scores = self._scores(self._amounts(examples.values.index_select(2, columns)))
         negatives = ~examples.masked.index_select(1, columns)
-        wanted = scores[answers, :, each].masked_fill(~negatives[answers, each, None], -torch.inf).T
+        excluded = examples.answer_excluded[columns]
+        wanted = scores[answers, :, each].masked_fill(excluded[:, None], -torch.inf).T
         negatives[answers, each] = False
         better = (scores > wanted).logical_and_(negatives[:, None]).sum(0)
         ties = (scores == wanted).logical_and_(negatives[:, None]).sum(0)

@@ -137,7 +137,7 @@ class QueryFit:
         self.lower[rows] = self.upper[rows] = self.values[rows] = 0.0
 
     def _rule_weights(self, values: Any) -> Any:
-        return values[:-1].reshape(self.num_rules, 3, -1)
+        return values[:-1].reshape(self.num_rules, 3, values.shape[1])
 
     def _parameters(self, values: Floats) -> Parameters:
         return Parameters(self._rule_weights(values), values[-1])
@@ -211,9 +211,12 @@ class QueryFit:
 
     @property
     def importance(self) -> Floats:
-        """The importance of each rule: its absolute weights, times the root of its right predictions."""
+        """The importance of each rule: its absolute weights, times the root of its right predictions.
+
+        A rule against has none that are right: it counts as with one.
+        """
         weights = np.abs(self._rule_weights(self.values)).sum(axis=(1, 2))
-        importance: Floats = weights * np.sqrt(self.counts[:, 1])
+        importance: Floats = weights * np.sqrt(np.maximum(self.counts[:, 1], 1))
         return importance
 
     def _step(self, total: int) -> None:

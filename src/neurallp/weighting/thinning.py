@@ -59,11 +59,11 @@ def reduce_rules(fit: "QueryFit", questions: Questions, max_rules: int) -> None:
 
 def used_rules(fit: "QueryFit") -> Ids:
     """Return the numbers of rules with a weight other than 0."""
-    return np.flatnonzero(fit.values[:-1].reshape(fit.num_rules, -1).any(axis=1))
+    return np.flatnonzero(fit.values[:-1].reshape(fit.num_rules, 3 * fit.values.shape[1]).any(axis=1))
 
 
 def _keep(fit: "QueryFit", questions: Questions, order: Ids, num: int) -> Ids:
-    """Drop all but the first `num` rules of an order and fit the others anew; return those still used."""
-    fit.drop(order[num:])
+    """Drop all but the first `num` rules of an order, and fit them anew; return those still used."""
+    fit.drop(np.setdiff1d(np.arange(fit.num_rules), order[:num]))
     fit.learn(questions, EFFORT)
-    return np.intersect1d(used_rules(fit), order[:num])
+    return used_rules(fit)

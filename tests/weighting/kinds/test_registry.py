@@ -18,7 +18,9 @@ from neurallp.weighting.graph_index import GraphIndex
 from neurallp.weighting.kinds import compile_rules, get_kind, get_kinds, is_dense
 from neurallp.weighting.kinds.base import Candidate, Kind
 
-QUICK = WeightingConfig(max_length=2, num_candidates=10, num_pairs=40, min_steps=40, max_questions=100)
+QUICK = WeightingConfig(
+    max_length=2, num_candidates=10, num_pairs=40, min_steps=40, max_questions=100, thinning=False
+)
 
 #: Members of a club know each other; the club is the common target.
 FACTS = [
@@ -116,4 +118,4 @@ def test_a_toy_kind_is_weighted_equally_beside_chains_and_in_blocks(twin, split)
     assert {rule.kind for each in expected.values() for rule in each.rules} >= {"chain", "twin", "prior"}
     for query, each in expected.items():
         assert found[query].rules == each.rules
-        np.testing.assert_allclose(found[query].weights, each.weights, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(found[query].weights, each.weights, rtol=2e-2, atol=1e-3)

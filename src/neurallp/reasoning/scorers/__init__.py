@@ -21,7 +21,7 @@ MAX_TERMS = 2000
 
 
 class RuleShare(NamedTuple):
-    """What rules that predict nearly the same answers add to one score, and the paths of the first of them."""
+    """What rules that predict nearly the same answers add to one score, and the paths of the first."""
 
     rules: tuple[Rule, ...]
     contribution: float

@@ -13,6 +13,7 @@ from ...graph.knowledge_base import KnowledgeBase
 from ...graph.operators import Operators
 from ...graph.parallel import num_cores
 from ...graph.scores import Scores
+from ...graph.vocabulary import relation_of
 from ...rules.rule import Rule
 from ...weighting.excluded import ExcludedCandidates
 from ...weighting.features import Features, FeatureWalker, ask
@@ -159,7 +160,7 @@ class WeightedScorer:
 
     def shares(self, source: int, query: int, answer: int) -> list[RuleShare]:
         """Return the contributions to a score; rules that predict nearly the same from the source are one."""
-        if source == answer and self.weighted.excludes_source(query):
+        if self.excluded.has(source, query, answer):
             return []
         predicted = self._predicted(source, query)
         groups: list[tuple[set[int], list[tuple[int, float]]]] = []
@@ -176,8 +177,8 @@ class WeightedScorer:
         return sorted(shares, key=lambda share: -abs(share.contribution))
 
     def _share(self, query: int, members: list[tuple[int, float]], ends: tuple[int, int]) -> RuleShare:
-        """Return the share of rules given by number and contribution, the largest first."""
-        rules = tuple(self.weighted.rule(query, number) for number, _ in members)
+        """Return the share of rules given by number and contribution; the clearest of them comes first."""
+        rules = tuple(sorted((self.weighted.rule(query, number) for number, _ in members), key=_clearest))
         paths = (path for path, _ in get_kind(rules[0].kind).paths(self.index, rules[0], ends))
         return RuleShare(rules, sum(contribution for _, contribution in members), paths)
 
@@ -211,3 +212,9 @@ class WeightedScorer:
         rule = self.weighted.rule(query, number)
         for path, share in get_kind(rule.kind).paths(self.index, rule, ends):
             yield rule, path, contribution * share
+
+
+def _clearest(rule: Rule) -> tuple[bool, bool, int, float]:
+    """Return a key that puts chains first, those without their own relation, short and confident ones."""
+    recursive = relation_of(rule.target) in map(relation_of, rule.body)
+    return rule.kind != "chain", recursive, len(rule.body), -rule.confidence

@@ -1,0 +1,57 @@
+import numpy as np
+from rule_features import chain_rules
+
+from neurallp.weighting.choice import TOLERANCE, Trial, choose_level, choose_settings
+from neurallp.weighting.query_fit import FitResult
+
+
+def fitted(reciprocal_ranks, num_bodies=1, num_settings=3):
+    """Return weights that tell by their value under which of the settings they were learned."""
+    ranks = np.array(reciprocal_ranks, dtype=float).reshape(-1, num_settings)
+    weights = np.tile(np.arange(1.0, num_settings + 1), (num_bodies, 3, 1))
+    rules = tuple(chain_rules((0,))) * num_bodies
+    return FitResult(rules, weights, np.ones(num_bodies), ranks, np.ones(num_bodies))
+
+
+def choose(pilots):
+    """Return the rules and weights of each query under its choice of three penalties."""
+    return {
+        query: choice.pilot.weighted(choice.column) for query, choice in choose_settings(pilots, 3).items()
+    }
+
+
+def test_a_penalty_is_chosen_on_validation_by_a_query_that_has_enough_and_else_in_common():
+    many, few = [[0, 0, 1]] * 20, [[1, 0, 0]] * 3
+    chosen = choose({0: [fitted(many)], 1: [fitted(few)]})
+    assert [chosen[query].weights[0, 0] for query in (0, 1)] == [3, 3]
+    chosen = choose({0: [fitted(many)], 1: [fitted([[1, 0, 0]] * 20)], 2: [fitted([])]})
+    assert [chosen[query].weights[0, 0] for query in (0, 1)] == [3, 1]
+    assert choose({0: [fitted([])]})[0].weights[0, 0] == 2
+
+
+def test_of_several_lengths_each_query_keeps_what_validates_best():
+    worse, better = [[0.5, 0.6, 0.5]] * 20, [[0.5, 0.5, 0.7]] * 20
+    chosen = choose(
+        {0: [fitted(worse), fitted(better, 2)], 1: [fitted(better), fitted(worse, 2)], 2: [fitted([])] * 2}
+    )
+    found = [(len(chosen[query]), chosen[query].weights[0, 0]) for query in (0, 1, 2)]
+    assert found == [(2, 3), (1, 3), (1, 3)]
+
+
+def test_rules_against_are_used_by_a_query_that_validates_better_with_them():
+    with_, without = [[0, 0, 0.9, 0, 0, 0.1]] * 20, [[0, 0, 0.1, 0, 0.9, 0]] * 20
+    chosen = choose_settings({0: [fitted(with_, 1, 6)], 1: [fitted(without, 1, 6)], 2: [fitted([[1, 0, 0]] * 20)]}, 3)
+    assert [(chosen[query].penalty, chosen[query].against) for query in (0, 1)] == [(2, True), (1, False)]
+    assert [chosen[query].column for query in (0, 1, 2)] == [2, 4, 0]
+
+
+def test_the_fewest_rules_are_kept_that_validate_nearly_as_well_as_the_best():
+    ranks = np.array([[0.5, 0.6, 0.6 - 0.9 * TOLERANCE, 0.6 - 1.1 * TOLERANCE]])
+    assert choose_level([ranks]) == 2
+    assert choose_level([]) == choose_level([np.zeros((0, 4))]) == 0
+
+
+def test_a_trial_pools_the_ranks_of_its_queries_and_adds_up_their_entries():
+    trial = Trial({0: np.array([1.0, 0.5]), 1: np.zeros(0)}, {0: 10.0, 1: 2.0}, {0: 3, 1: 4})
+    assert (trial.mrr, trial.num_entries, trial.max_bytes) == (0.75, 38.0, 12 * 30.0)
+    assert Trial({}, {}, {}).mrr == 0
