@@ -34,7 +34,7 @@ class Reliability:
         weights = np.ones(len(right)) if weights is None else weights
         bins = np.minimum((probabilities * NUM_BINS).astype(np.int64), NUM_BINS - 1)
         counts = np.bincount(bins, minlength=NUM_BINS)
-        sizes: Floats = np.bincount(bins, weights.astype(np.float64), NUM_BINS)
+        sizes = np.bincount(bins, weights, NUM_BINS).astype(np.float64)
         used = counts > 0
         predicted, observed = (
             np.bincount(bins, weights * each, NUM_BINS)[used] / sizes[used] for each in (probabilities, right)

@@ -11,7 +11,8 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from .errors import ConfigError, require_choice, require_positive
+from ..errors import ConfigError, require_choice, require_positive
+from .plan_log import PlanLog
 
 Preset = Literal["default", "paper"]
 EngineName = Literal["auto", "reference", "cpu", "cuda"]
@@ -158,7 +159,9 @@ class WeightingConfig:
         None, "Weighted rules to keep for each query; weights are fitted anew for them.", unset="all"
     )
     num_pairs: int = setting(
-        300, "Known pairs of each query to mine between, at most; ends once little new is found.", flag="--pairs"
+        300,
+        "Known pairs of each query to mine between, at most; ends once little new is found.",
+        flag="--pairs",
     )
     num_mined: int = setting(1000, "Bodies of each length to count right conclusions of.", flag="--mined")
     num_counted: int = setting(200, "Questions on which the conclusions of mined bodies are counted.")
@@ -177,7 +180,8 @@ class WeightingConfig:
         "non-negative", "Weights of rules: at least 0 (at most 0 for the kind against), or of any sign."
     )
     linked: Linked = setting(
-        "auto", "Whether entities that a fact links to the source are candidates; auto: decided from the data."
+        "auto",
+        "Whether entities that a fact links to the source are candidates; auto: decided from the data.",
     )
     penalties: tuple[float, ...] = setting(
         (2e-4, 3e-3, 5e-2), "Penalties on squared weights; chosen on validation."
@@ -250,6 +254,7 @@ class Plan:
     model: ModelConfig | None
     training: TrainingConfig | None
     weighting: WeightingConfig | None
+    log: PlanLog = field(default_factory=PlanLog)
 
     def __post_init__(self) -> None:
         if (self.model is None) != (self.training is None):
@@ -316,14 +321,14 @@ def make_plan(
     chosen = _with_preset(PRESETS, preset, settings)
     require_known(chosen, ModelConfig, TrainingConfig, WeightingConfig)
     model, training = choose(ModelConfig, chosen), choose(TrainingConfig, chosen)
-    weighting = _choose_weighting(chosen)
+    weighting = choose_weighting(chosen)
     if train and "max_length" not in chosen:
         weighting = replace(weighting, max_length=model.num_steps)
     weigh = preset not in UNWEIGHTED_PRESETS if weigh is None else weigh
     return Plan(model if train else None, training if train else None, weighting if weigh else None)
 
 
-def _choose_weighting(settings: Mapping[str, Any]) -> WeightingConfig:
+def choose_weighting(settings: Mapping[str, Any]) -> WeightingConfig:
     """Return the weighting settings; the expert ones share names with those of training and keep defaults."""
     shown = {each.name for each in fields(WeightingConfig) if each.metadata.get("help")}
     return WeightingConfig(**{name: value for name, value in settings.items() if name in shown})
