@@ -6,6 +6,7 @@ settings of each stage, and `Callbacks` follow the run: progress, checkpoints, a
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
