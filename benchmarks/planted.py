@@ -1,7 +1,7 @@
-"""A generated graph of a million facts and 50 relations with planted rules: `learn` says its plan and finishes.
+"""Plain `learn` on a generated graph of a million facts and 50 relations with planted rules.
 
-Most relations are random. Each planted relation follows from two random ones, r(X, Y) <= a(X, A), b(A, Y), with
-a share of its facts left out and a share of noise added; learning must find these bodies.
+Most relations are random. Each planted one follows from two random ones, r(X, Y) <= a(X, A), b(A, Y), with a
+share of its facts left out and a share of noise added; learning must find these bodies.
 """
 
 import argparse

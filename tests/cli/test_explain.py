@@ -5,14 +5,18 @@ import pytest
 from neurallp.datasets.family import family_triples
 
 
-def test_explain_prints_terms_that_add_up_to_the_score(run, model, data):
+def test_explain_says_because_and_its_reasons_add_up(run, model, data):
     head, relation, tail = family_triples(num_people=40, num_generations=3)[0]
     code, out, _ = run("explain", model, data, head, relation, tail)
     assert code == 0
-    assert f"{relation}({head}, {tail}) because" in out
-    _, out, _ = run("explain", model, data, head, relation, tail, "-k", 1000, "--json")
-    proof = json.loads(out)
-    assert sum(term["contribution"] for term in proof["terms"]) == pytest.approx(proof["score"], rel=1e-5)
+    assert out.startswith(f"{relation}({head}, {tail})")
+    assert "because" in out
+    assert "e-1" not in out
+    for k in (1, 1000):
+        proof = json.loads(run("explain", model, data, head, relation, tail, "-k", k, "--json")[1])
+        shown = sum(reason["contribution"] for reason in (*proof["reasons"], *proof["against"]))
+        rest = proof["more_reasons"]["contribution"] + proof["more_against"]["contribution"]
+        assert shown + rest == pytest.approx(proof["score"], rel=1e-5)
 
 
 def test_explain_draws(run, uncles, tmp_path):

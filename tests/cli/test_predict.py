@@ -13,15 +13,15 @@ def test_predict_writes_every_new_answer(run, uncles, tmp_path, suffix):
     assert (code, json.loads(out)["answers"]) == (0, 1)
     lines = read_bytes(out_file).decode().splitlines()
     header, row = (line.split("," if suffix == ".csv" else "\t") for line in lines)
-    assert header == ["head", "relation", "tail", "score", "known"]
-    assert row == ["zoe", "uncle", "xan", "0.9", "False"]
+    assert header == ["head", "relation", "tail", "probability", "score", "known"]
+    assert row == ["zoe", "uncle", "xan", "", "0.9", "False"]
 
 
 def test_predict_writes_lines_of_json(run, uncles, tmp_path):
     out_file = tmp_path / "new.jsonl.gz"
     assert run("predict", *uncles, "--out", out_file)[0] == 0
     assert json.loads(read_bytes(out_file)) == {
-        "head": "zoe", "relation": "uncle", "tail": "xan", "score": 0.9, "known": False,
+        "head": "zoe", "relation": "uncle", "tail": "xan", "probability": None, "score": 0.9, "known": False,
     }  # fmt: skip
 
 
@@ -36,9 +36,34 @@ def test_predict_writes_parquet_that_is_read_back_as_facts(run, model, data, tmp
     assert not set(found) & set(read_triples(data))
 
 
+def test_no_answer_is_a_fact_of_any_part_of_a_folder(run, uncles, tmp_path):
+    rules, facts = uncles
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    (folder / "train.tsv").write_bytes(read_bytes(facts) + b"ann\tuncle\tbob\n")
+    (folder / "test.tsv").write_text("zoe\tuncle\txan\n")
+    for options, rows in (((), 0), (("--known",), 1)):
+        _, out, _ = run("predict", rules, folder, "--out", tmp_path / "new.tsv", "--json", *options)
+        assert json.loads(out)["answers"] == rows
+
+
+def test_a_prediction_in_rdf_is_a_statement_with_its_score_and_no_fact(run, uncles, tmp_path):
+    ox = pytest.importorskip("pyoxigraph", reason="pip install 'neurallp[formats]'")
+    for suffix in (".nt", ".ttl"):
+        assert run("predict", *uncles, "--out", tmp_path / f"new{suffix}")[0] == 0
+        store = ox.Store()
+        store.load(path=tmp_path / f"new{suffix}")
+        asked = """PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> SELECT ?s ?p ?o ?score WHERE {
+            ?x a rdf:Statement; rdf:subject ?s; rdf:predicate ?p; rdf:object ?o; <urn:neurallp:score> ?score }"""
+        ((s, p, o, score),) = store.query(asked)
+        assert [term.value for term in (s, p, o)] == [f"urn:neurallp:{n}" for n in ("zoe", "uncle", "xan")]
+        assert float(score.value) == 0.9
+        assert not list(store.quads_for_pattern(s, p, o, None))
+
+
 def test_a_prediction_that_cannot_be_written_leaves_nothing(refuse, uncles, tmp_path):
     message = refuse("predict", *uncles, "--out", tmp_path / "new.xlsx")
-    assert "must end in .parquet, .tsv, .csv, .jsonl; text also .gz" in message
+    assert "must end in .parquet, .tsv, .csv, .jsonl, .nt, .ttl; text also .gz" in message
     assert "must end in" in refuse("predict", *uncles, "--out", tmp_path / "new.parquet.gz")
     assert "Unknown relation 'uncel'" in refuse(
         "predict", *uncles, "--out", tmp_path / "new.tsv", "--relation", "uncel"

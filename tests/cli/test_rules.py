@@ -1,37 +1,58 @@
 import json
 
-from neurallp import Rule, load_model
+from neurallp import load_model
+from neurallp.io.triples import load
 
 
-def test_rules_prints_the_rules_of_a_query(run, model):
-    code, out, _ = run("rules", model, "--query", "uncle", "--limit", 3, "--min-confidence", 0)
+def test_rules_prints_the_rules_of_a_query_under_a_heading(run, model):
+    code, out, _ = run("rules", model, "--query", "uncle", "--limit", 3, "--min-share", 0)
     assert code == 0
-    header, _, *lines = out.splitlines()
-    assert header.split() == ["confidence", "normalized", "rule"]
-    assert sum("uncle(X, Y) <= " in line for line in lines) == 3
+    heading, header, _, *lines = out.splitlines()
+    assert heading == "uncle(X, Y): X is given, Y is sought"
+    assert header.split() == ["confidence", "rule"]
+    assert sum(line[:1] in " 0" and "(" in line for line in lines) >= 3
+    assert lines[-1].startswith("Confidence, support and examples: neurallp rules")
 
 
 def test_rules_counts_support_on_data(run, model, data):
-    header = run("rules", model, "--query", "uncle", "--data", data)[1].splitlines()[0]
-    assert header.split() == ["confidence", "normalized", "support", "measured", "rule"]
+    for given in ((data,), ("--data", data)):
+        _, header, *_ = run("rules", model, *given, "--query", "uncle")[1].splitlines()
+        assert header.split() == ["confidence", "PCA", "support", "rule"]
 
 
-def test_rules_as_json_are_the_same_rules(run, model):
-    rules = json.loads(run("rules", model, "--json", "--query", "~uncle", "--limit", 4)[1])
-    assert [Rule(**known(rule)) for rule in rules] == list(load_model(model).rules("~uncle", limit=4))
-    assert rules[0]["rule"].startswith("uncle(Y, X) <= ")
+def test_every_query_and_its_inverse_has_a_heading(run, model, data):
+    out = run("rules", model, data, "--limit", 1)[1]
+    assert "uncle(X, Y): X is given, Y is sought\n" in out
+    assert "uncle(Y, X): X is given, Y is sought (inverse)\n" in out
 
 
-def known(rule):
-    fields = {name: value for name, value in rule.items() if name in Rule.__dataclass_fields__}
-    return fields | {"body": tuple(rule["body"]), "inequalities": tuple(map(tuple, rule["inequalities"]))}
+def test_rules_as_json_are_those_of_the_library(run, model, data):
+    (found,) = json.loads(run("rules", model, data, "--json", "--query", "~uncle", "--limit", 4)[1])
+    kb = load(data)
+    (expected,) = load_model(model).listings("~uncle", limit=4, kb=kb)
+    assert found == json.loads(json.dumps(expected.as_dict()))
+    assert found["reasons"][0]["rule"].startswith("uncle(Y, X) <= ")
+
+
+def test_rules_are_filtered_by_what_is_counted(run, model, data):
+    wide, narrow = (
+        json.loads(run("rules", model, data, "--json", "--query", "uncle", *options)[1])
+        for options in ((), ("--min-confidence", 0.5, "--min-support", 2))
+    )
+    kept = [rule for listing in narrow for rule in listing["reasons"]]
+    assert len(kept) < len(wide[0]["reasons"])
+    assert all(rule["measured_confidence"] >= 0.5 and rule["support"] >= 2 for rule in kept)
 
 
 def test_rules_can_be_narrowed_down_to_none(run, model):
     narrow = ("--query", "uncle", "--allow", "wife", "--deny", "wife")
-    said = "No rule passes. Lower --min-confidence, or allow more.\n"
+    said = "No rule passes. Lower --min-share, or allow more.\n"
     assert run("rules", model, *narrow) == (0, said, "")
     assert run("rules", model, "--json", *narrow) == (0, "[]\n", "")
+
+
+def test_few_rules_need_data(refuse, model):
+    assert refuse("rules", model, "--few", 3).startswith("--few fits weights to facts.")
 
 
 def test_an_unknown_relation_is_told_with_the_nearest(refuse, model):

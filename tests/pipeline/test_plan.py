@@ -87,6 +87,22 @@ def test_when_the_time_of_trials_is_over_the_plan_says_what_was_not_tried(planne
     assert found.plan_log.minutes == 1e-9
 
 
+def test_a_time_limit_scales_what_is_mined_and_fitted_and_the_plan_says_so(planner):
+    found = planner(lambda config: 0.5, Clock(0.01))
+    found.limit = Clock()  # all trials are made
+    config = found.decide()
+    assert config.num_pairs < WeightingConfig().num_pairs
+    assert config.num_pilot < WeightingConfig().num_pilot
+    assert any(cut.startswith("sizes: num_pairs") for cut in found.cut)
+    assert found.estimate(config).seconds <= 0.6
+
+
+def test_enough_time_scales_nothing(planner):
+    found = planner(lambda config: 0.5, Clock(10**6))
+    assert found.decide().num_pairs == WeightingConfig().num_pairs
+    assert not found.cut
+
+
 def test_the_number_of_questions_keeps_the_work_in_bounds(planner, monkeypatch):
     found = planner(lambda config: 0.5)
     every = found.decide().max_questions

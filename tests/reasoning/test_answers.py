@@ -8,7 +8,7 @@ from reasoning_samples import FAMILY, OTHER_FAMILY, UNCLES, family, reason
 from samples import untrained
 
 from neurallp import KnowledgeBase, Proof, Rule
-from neurallp.reasoning.answers import Answer, MissingFact, Predictions, Term, WhyNot
+from neurallp.reasoning.answers import Answer, MissingFact, Predictions, Reason, Rest, WhyNot
 
 ALL = 10**6
 
@@ -28,12 +28,12 @@ def test_an_answer_asked_from_the_tail_reads_the_same_way_round():
     assert str(proof) == "uncle(zoe, xan) because brother(yan, xan) and father(zoe, yan)"
 
 
-def test_an_answer_with_many_reasons_gives_one_a_line():
+def test_paths_of_one_rule_are_one_reason():
     kb = KnowledgeBase.from_triples([*OTHER_FAMILY, ("zoe", "father", "will"), ("will", "brother", "xan")])
-    first, *others = str(reason(kb, family()).explain("zoe", "uncle", "xan")).splitlines()
-    reasons = [first.removeprefix("uncle(zoe, xan) because ")]
-    reasons += [line.removeprefix("  and because ") for line in others]
-    assert sorted(reasons) == [f"father(zoe, {name}) and brother({name}, xan)" for name in ("will", "yan")]
+    proof = reason(kb, family()).explain("zoe", "uncle", "xan")
+    (one,) = proof.reasons
+    assert one.num_paths == len(proof.terms) == 2
+    assert str(proof).endswith("  (and 1 more path)")
 
 
 def test_being_the_same_is_a_reason_where_a_relation_is_reflexive():
@@ -58,16 +58,55 @@ def test_a_proof_is_one_json_object():
 ANSWER = Answer("zoe", "uncle", "xan", 1.5, 1, 5, is_known=False)
 
 
-def test_a_term_that_lowers_the_score_is_introduced_by_although():
-    raising = Term(UNCLES[0], ("zoe", "yan", "xan"), 2.0)
-    lowering = Term(Rule("uncle", ("father",), 0.1), ("zoe", "xan"), -0.5)
-    proof = Proof(ANSWER, (raising, lowering))
+FATHER = Rule("uncle", ("father", "brother"), 0.9, weight=2.0)
+AGAINST = Rule("uncle", ("father",), 0.1, weight=-0.5)
+PRIOR = Rule("uncle", ("uncle",), 0.0, weight=0.1, kind="prior")
+
+
+def test_reasons_for_and_against_have_their_contribution_and_a_bar_and_the_rest_is_one_line():
+    reasons = (
+        Reason((FATHER, FATHER, FATHER), ("zoe", "yan", "xan"), 2.0, num_paths=3),
+        Reason((PRIOR,), ("ann", "xan"), 0.5, num_others=43),
+    )
+    against = (Reason((AGAINST,), ("zoe", "xan"), -1.0),)
+    proof = Proof(ANSWER, (), reasons, against, (Rest(4, 0.25), Rest(1, -0.25)))
     assert str(proof).splitlines() == [
-        "uncle(zoe, xan) because father(zoe, yan) and brother(yan, xan)",
-        "  and although father(zoe, xan)",
+        "uncle(zoe, xan)",
+        "  because     +2.00 ██████████ father(zoe, yan) and brother(yan, xan)"
+        "  (and 2 more paths, 2 rules alike)",
+        "              +0.50 ██▌        a common answer: 43 others have it",
+        "              +0.25 █▎         4 more reasons",
+        "  although    -1.00 █████      father(zoe, xan)",
+        "              -0.25 █▎         1 more reason",
     ]
-    assert proof.remainder == 0
-    assert [term["contribution"] for term in proof.as_dict()["terms"]] == [2.0, -0.5]
+    described = json.loads(json.dumps(proof.as_dict()))
+    assert described["reasons"][0]["num_paths"] == 3
+    assert described["reasons"][1]["because"] == "a common answer: 43 others have it"
+    assert described["more_reasons"] == {"num": 4, "contribution": 0.25}
+    assert [reason["contribution"] for reason in described["against"]] == [-1.0]
+
+
+@pytest.mark.parametrize(
+    ("num", "contribution", "text"),
+    [
+        (43, 1.0, "a common answer: 43 others have it"),
+        (1, 1.0, "a common answer: 1 other has it"),
+        (0, 1.0, "an answer that no other has"),
+        (4, -1.0, "4 others have it already"),
+    ],
+)
+def test_a_prior_is_told_in_words_and_never_as_a_fact_about_someone_else(num, contribution, text):
+    assert str(Reason((PRIOR,), ("ann", "xan"), contribution, num_others=num)) == text
+
+
+def test_what_speaks_against_an_answer_is_part_of_why_not():
+    against = Reason((AGAINST,), ("zoe", "xan"), -0.5)
+    found = WhyNot(ANSWER, follows=False, missing_facts=(), against=(against,))
+    assert str(found).splitlines()[1:] == [
+        "What speaks against it:",
+        "     -0.50 ██████████ father(zoe, xan)",
+    ]
+    assert found.as_dict()["against"][0]["because"] == "father(zoe, xan)"
 
 
 def test_a_missing_fact_names_what_is_known_and_how_many_facts_would_do():

@@ -157,7 +157,8 @@ def test_on_facts_only_rules_that_predict_something_are_extracted(kb, settings_,
         replace(rule, normalized_confidence=0) for rule in fire
     ]
     uncounted = best_rules(model, [query], RuleFilter(), limit=10**6, kb=kb, measured=False)
-    assert list(uncounted) == [replace(rule, support=None, num_predictions=None) for rule in found]
+    none = dict.fromkeys(("support", "num_predictions", "num_answerable", "num_paths"))
+    assert list(uncounted) == [replace(rule, **none) for rule in found]
 
 
 # Rules of a program

@@ -1,5 +1,6 @@
 """Predictions, support and path counts of rules, against enumeration."""
 
+from dataclasses import replace
 import numpy as np
 import oracle
 from hypothesis import given, settings
@@ -42,23 +43,42 @@ def pairs_of(kb, body):
 def test_measured_support_equals_a_count_of_all_pairs(kb, rule):
     (rule,) = measure([rule], kb)
     body = tuple(map(kb.relations.operator_id, rule.body))
-    predicted = {
-        (path[0], path[-1])
+    paths = [
+        path
         for source in range(len(kb.entities))
         for path in oracle.enumerate_paths(edges(kb), source, body)
         if oracle.is_apart(path, rule)
-    }
-    right = predicted & pairs_of(kb, [rule.target])
+    ]
+    predicted, facts = {(path[0], path[-1]) for path in paths}, pairs_of(kb, [rule.target])
+    right, with_answer = predicted & facts, {pair for pair in predicted if pair[0] in dict(facts)}
     assert (rule.num_predictions, rule.support) == (len(predicted), len(right))
+    assert (rule.num_answerable, rule.num_paths) == (len(with_answer), len(paths))
     assert rule.measured_confidence == (len(right) / len(predicted) if predicted else 0)
+    assert rule.pca_confidence == (len(right) / len(with_answer) if with_answer else 0)
 
 
 def test_measuring_changes_nothing_else():
     rule = Rule("uncle", ("father", "brother"), 0.5, 0.9, distinct_ends=True)
     (measured,) = measure([rule], KnowledgeBase.from_triples(FAMILY))
-    assert rule.measured_confidence is None
-    assert measured == Rule("uncle", ("father", "brother"), 0.5, 0.9, True, support=1, num_predictions=2)
-    assert measured.measured_confidence == 0.5
+    assert (rule.measured_confidence, rule.pca_confidence) == (None, None)
+    counts = {"support": 1, "num_predictions": 2, "num_answerable": 2, "num_paths": 2}
+    assert measured == replace(rule, **counts)
+    assert measured.measured_confidence == measured.pca_confidence == 0.5
+
+
+def test_the_confidence_of_a_weighted_rule_is_the_counted_one():
+    rule = Rule("uncle", ("father", "brother"), 0.9, distinct_ends=True, weight=2.0)
+    (measured,) = measure([rule], KnowledgeBase.from_triples(FAMILY))
+    assert measured.confidence == measured.measured_confidence == 0.5
+
+
+def test_a_source_without_any_answer_counts_against_confidence_but_not_against_pca_confidence():
+    kb = KnowledgeBase.from_triples([("a", "s", "b"), ("c", "s", "d"), ("a", "r", "b")])
+    (rule,) = measure([Rule("r", ("s",), 1.0)], kb)
+    assert (rule.measured_confidence, rule.pca_confidence) == (0.5, 1.0)
+    unary = Rule("r", ("s",), 1.0, kind="unary", answer="b")
+    (rule,) = measure([unary], kb)
+    assert (rule.measured_confidence, rule.pca_confidence) == (0.5, 1.0)
 
 
 def path_counts(kb, body, source):

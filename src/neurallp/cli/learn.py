@@ -1,5 +1,6 @@
 """`learn`: a plan for the data, learning with progress, and a model that is usable whenever the run ends."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 CHOSEN = dict.fromkeys(
     ("max_length", "num_candidates", "num_pairs", "max_questions", "kinds", "masking"), "chosen"
 )
+
+#: Validation facts that are measured under a time limit.
+NUM_VALIDATED = 500
 
 
 @with_settings(ModelConfig, TrainingConfig, WeightingConfig, defaults=CHOSEN)
@@ -76,7 +80,7 @@ def learn(
     with LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks:
         program = learn_program(split, minutes=clock, callbacks=callbacks, **wanted)
         in_time = not (clock.is_over or callbacks.is_interrupted)
-        metrics = _validate(program, split, engine, as_json) if in_time else {}
+        metrics = _validate(program, split, engine, as_json, clock.is_limited) if in_time else {}
     _save(program, out, metrics, callbacks)
     _report(program, out, metrics, as_json)
     if callbacks.is_interrupted:
@@ -101,10 +105,26 @@ def _describe(split: "Split") -> str:
     )
 
 
-def _validate(program: "LearnedProgram", split: "Split", engine: str, quiet: bool) -> dict[str, Any]:
-    """Return the measures of the validation part, which do not depend on the test part."""
+def _validate(
+    program: "LearnedProgram", split: "Split", engine: str, quiet: bool, limited: bool
+) -> dict[str, Any]:
+    """Return the measures of the validation part, which do not depend on the test part.
+
+    Under a time limit a sample is measured.
+    """
     blind = split.without_test()
+    if limited and len(blind.valid) > NUM_VALIDATED:
+        blind = _with_fewer(blind, program.seed)
     return evaluate_parts(program, blind, ["valid"], engine, quiet) if len(blind.valid) else {}
+
+
+def _with_fewer(split: "Split", seed: int) -> "Split":
+    """Return the split with a sample to validate; the rest is true too, and so filtered out of ranks."""
+    import numpy as np
+
+    order = np.random.default_rng(seed).permutation(len(split.valid))
+    valid, rest = split.valid[order[:NUM_VALIDATED]], split.valid[order[NUM_VALIDATED:]]
+    return replace(split, valid=valid, test=rest)
 
 
 def _save(

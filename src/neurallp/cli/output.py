@@ -199,7 +199,13 @@ def _described(group: "RuleGroup") -> str:
         return f"the {way} an answer is, the better"
     similar = f"  (+{len(group.similar)} similar)" if group.similar else ""
     example = f"\n  {group.example}" if group.example else ""
-    return f"{group.rule}{similar}{example}"
+    return f"{_body(group.rule)}{similar}{example}"
+
+
+def _body(rule: "Rule") -> str:
+    """Return what a rule requires, without the query, which is the heading, and without X != Y."""
+    answer = "" if rule.answer is None else f"Y = {rule.answer}: "
+    return answer + rule.body_text.removesuffix(", X != Y")
 
 
 def marked_rules_table(rules: "Sequence[Rule]", marks: Sequence[str]) -> "Table":

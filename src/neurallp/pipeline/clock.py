@@ -7,6 +7,10 @@ from time import monotonic
 from ..errors import ConfigError
 
 
+class TimeIsOver(Exception):  # noqa: N818 (it ends a stage and is no error)
+    """Raised to end a stage when no time is left."""
+
+
 class Clock:
     """The time that is left of a run of at most `minutes`; None is no limit."""
 
@@ -37,3 +41,8 @@ class Clock:
     def is_over(self) -> bool:
         """Whether no time is left."""
         return self.seconds_left <= 0
+
+    def require_time(self) -> None:
+        """Raise where no time is left."""
+        if self.is_over:
+            raise TimeIsOver

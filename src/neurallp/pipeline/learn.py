@@ -6,6 +6,7 @@ settings of each stage, and `Callbacks` follow the run: progress, checkpoints, a
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -13,14 +14,7 @@ from itertools import chain, islice
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..config import (
-    UNWEIGHTED_PRESETS,
-    ModelConfig,
-    Plan,
-    TrainingConfig,
-    WeightingConfig,
-    make_plan,
-)
+from ..config import UNWEIGHTED_PRESETS, ModelConfig, Plan, TrainingConfig, WeightingConfig, make_plan
 from ..config.plan_log import Comparison
 from ..errors import ConfigError, DataError
 from ..graph.knowledge_base import KnowledgeBase, Split, hold_out, split_triples
@@ -32,7 +26,7 @@ from ..rules.rule import Rule
 from ..weighting.kinds import as_candidates, get_kind
 from ..weighting.kinds.base import Candidate
 from ..weighting.weighted_rules import WeightedRules
-from .clock import Clock
+from .clock import Clock, TimeIsOver
 from .plan import NEURAL, Estimate, Planner
 from .program import LearnedProgram, Program, RuleProgram
 
@@ -52,7 +46,7 @@ Stage = Literal["plan", "train", "weigh", "calibrate"]
 TRIAL_EPOCHS = 3
 
 #: The share of the time limit that is set apart for calibrating, saving and measuring the model.
-SAVING_SHARE = 0.06
+SAVING_SHARE = 0.15
 
 #: The share of the time limit that is left after planning which training may take, where rules are weighted.
 TRAINING_SHARE = 0.4
@@ -123,10 +117,10 @@ def learn(
     callbacks: Callbacks | None = None,
     **settings: Any,
 ) -> LearnedProgram:
-    """Return a program learned from a path, a table, a knowledge base or a split; it never sees the test part.
+    """Return a program learned from a path, a table, a knowledge base or a split, but not from a test part.
 
-    It answers from all facts that are given but those of a test part: also from those that were held out to
-    choose settings and to calibrate.
+    It answers from all other facts that are given: also from those that were held out to choose settings and
+    to calibrate.
 
     Without a plan, settings that are not given are chosen by trials on the validation part, or on a part of
     train where there is none: `preset`, `train`, `weigh`, and the fields of ModelConfig, TrainingConfig and
@@ -163,7 +157,7 @@ class Run:
         return self.limit.is_over or self.callbacks.should_stop()
 
     def learn(self, plan: Plan, given: list[Rule]) -> LearnedProgram:
-        """Return the program of a plan: train, then weigh."""
+        """Return the program of a plan: train, weigh, then calibrate."""
         program = self.train(plan)
         if plan.weighting is not None and not (program.has_model and self.should_stop()):
             rules = chain(self.learned_rules(program), given)
@@ -231,9 +225,10 @@ class Run:
         """Fit the probabilities of answers; there are none where no held-out fact is answered."""
         self.callbacks.on_stage("calibrate", MAX_QUESTIONS)
         try:
-            program.calibrate(self.held_out_split(program.plan.seed), self.callbacks.on_progress)
-        except DataError:
-            return
+            with suppress(DataError):
+                program.calibrate(self.held_out_split(program.plan.seed), self._on_calibrated)
+        except TimeIsOver:
+            self.cut.append("calibration")
         except KeyboardInterrupt:
             if not self.callbacks.on_interrupt("calibrate"):
                 raise
@@ -241,6 +236,10 @@ class Run:
     def held_out_split(self, seed: int) -> Split:
         """Return the split with a validation part: its own, or a part of train where it has none."""
         return self.split if len(self.split.valid) else hold_out(self.split, seed)
+
+    def _on_calibrated(self, num: int) -> None:
+        self.callbacks.on_progress(num)
+        self.clock.require_time()
 
     def learned_rules(self, program: LearnedProgram) -> Iterator[Rule]:
         """Yield the most confident rules that the neural model learned, to weigh them."""

@@ -45,6 +45,12 @@ MAX_TRAINING_WORK = 1e8
 #: The share of the time limit that trials may take.
 TRIAL_SHARE = 0.3
 
+#: How many times as long the first fit of a query takes as its trial, which has fewer pairs and settings.
+FIRST_FIT_EFFORT = 4.0
+
+#: Settings that a time limit scales, and the least that each may be.
+SCALED = {"num_pairs": 10, "num_mined": 50, "num_counted": 30, "num_candidates": 30, "num_pilot": 40}
+
 Change = Callable[[WeightingConfig], WeightingConfig]
 
 
@@ -103,7 +109,7 @@ class Planner:
         for decision in DECISIONS:
             if decision.setting not in self.given and self.trials.relations:
                 config = self._decide(decision, config)
-        return self._choose_questions(config)
+        return self._scale(self._choose_questions(config))
 
     def should_stop(self) -> bool:
         """Return whether there is no time for another trial."""
@@ -177,10 +183,35 @@ class Planner:
         """Return the time and memory that weighting will take, or None where nothing was tried."""
         if self.best is None:
             return None
-        per_query = self.best.seconds / len(self.trials.queries)
-        every = 2 * len(np.unique(self.split.known.facts[:, 1]))
+        first = self._seconds_of_first_fits(config)
         learned = self._num_questions(config.max_questions) / self.trials.num_learned
-        return Estimate(per_query * (every + learned), peak_bytes())
+        seconds = min(first + self.best.seconds_per_query * learned, self.clock.seconds_left)
+        return Estimate(seconds, peak_bytes())
+
+    def _seconds_of_first_fits(self, config: WeightingConfig) -> float:
+        """Return the time of the cheap fits of all queries."""
+        assert self.best is not None
+        num_queries = 2 * len(np.unique(self.split.known.facts[:, 1]))
+        effort = FIRST_FIT_EFFORT * config.num_pairs / WeightingConfig().num_pairs
+        return effort * self.best.seconds_per_query * num_queries
+
+    def _scale(self, config: WeightingConfig) -> WeightingConfig:
+        """Return the settings with fewer pairs, candidates and questions where a time limit needs it.
+
+        The cheap fits of all queries are to end within half of the time that is left, so that every query has
+        rules before any is refined.
+        """
+        if not self.clock.is_limited or self.best is None:
+            return config
+        share = 0.5 * self.clock.seconds_left / max(self._seconds_of_first_fits(config), 1e-9)
+        if share >= 1:
+            return config
+        sizes: dict[str, Any] = {
+            name: max(least, int(share * getattr(config, name))) for name, least in SCALED.items()
+        }
+        changed = {name: size for name, size in sizes.items() if name not in self.given}
+        self.cut.append("sizes: " + ", ".join(f"{name} {size:,}" for name, size in changed.items()))
+        return replace(config, **changed)
 
 
 def first_length(found: Survey) -> int:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from ..config import Part, Plan, WeightingConfig
-from ..errors import ConfigError, DataError, require_choice, require_positive
+from ..errors import ConfigError, require_choice, require_positive
 from ..evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
 from ..graph.knowledge_base import KnowledgeBase, Split
-from ..graph.questions import KnownAnswers, Questions, ask_both_ways
+from ..graph.questions import KnownAnswers, Questions
 from ..graph.vocabulary import INVERSE_MARK, Relations
 from ..io.files import AnyPath
 from ..io.models import folders
@@ -27,7 +27,7 @@ from ..rules.listing import Listing, Order, list_rules
 from ..rules.rule import Rule, RuleFilter, RuleSet
 from ..weighting.weighted_rules import WeightedRules, select_rules
 from . import calibrating
-from .base import BaseProgram
+from .base import BaseProgram, ask_part
 
 if TYPE_CHECKING:
     from ..neural.model import NeuralLP
@@ -193,7 +193,7 @@ class Program(BaseProgram[Reasoner]):
         reasoner = Reasoner(split.known, self.basis, engine)
         return (
             self._scorer(reasoner, engine),
-            *_ask(split.with_relations(reasoner.relations), part),
+            *ask_part(split.with_relations(reasoner.relations), part),
             reasoner.relations,
         )
 
@@ -360,16 +360,6 @@ class RuleProgram(Program):
 
 def _most_confident(rules: Iterable[Rule], wanted: RuleFilter, limit: int) -> list[Rule]:
     return sorted(filter(wanted.keeps, rules), key=lambda rule: -rule.confidence)[:limit]
-
-
-def _ask(split: Split, part: Part) -> tuple[Questions, KnownAnswers]:
-    """Return the questions of a part, and all answers that are known to be true."""
-    require_choice("part", part, get_args(Part))
-    triples = getattr(split, part)
-    if not len(triples):
-        raise DataError(f"There is nothing to evaluate: the part {part!r} is empty.")
-    num_relations = len(split.relations)
-    return ask_both_ways(triples, num_relations), KnownAnswers(split.true_triples, num_relations)
 
 
 def load_program(path: AnyPath) -> Program:

@@ -33,7 +33,7 @@ class TrialResult:
 
     ranks: Floats  # (question,) in the same order for all settings
     entries: float  # feature values of one question, on average
-    seconds: float
+    seconds_per_query: float
 
     @property
     def mrr(self) -> float:
@@ -86,8 +86,9 @@ class Trials:
     def _run(self, weighting: Weighting, config: WeightingConfig) -> TrialResult:
         started = perf_counter()
         found = weighting.trial(self.queries, self._reduce(config))
-        entries = list(found.entries_per_question.values())
-        return TrialResult(found.pooled, float(np.mean(entries or [0.0])), perf_counter() - started)
+        entries = list(found.entries_per_question.values())  # of the queries that there was time for
+        seconds = (perf_counter() - started) / max(len(entries), 1)
+        return TrialResult(found.pooled, float(np.mean(entries or [0.0])), seconds)
 
     def _reduce(self, config: WeightingConfig) -> WeightingConfig:
         """Return settings that take less time, in the same proportions for all that are compared."""

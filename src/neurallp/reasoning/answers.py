@@ -146,6 +146,8 @@ class Proof:
     def __str__(self) -> str:
         if not (self.reasons or self.against):
             return f"{self.answer} has no proof."
+        if len(self.reasons) == 1 and not self.against and self.rests == (Rest(), Rest()):
+            return f"{self.answer} {BECAUSE} {self.reasons[0]}"
         largest = max(abs(reason.contribution) for reason in (*self.reasons, *self.against))
         lines = [str(self.answer)]
         sides = ((BECAUSE, self.reasons, self.rests[0]), (ALTHOUGH, self.against, self.rests[1]))

@@ -114,16 +114,22 @@ class Rule:
         derived = {"measured_confidence": self.measured_confidence, "pca_confidence": self.pca_confidence}
         return {**vars(self), **derived, "rule": str(self)}
 
-    def __str__(self) -> str:
+    @property
+    def body_text(self) -> str:
+        """The body as text: its atoms and inequalities."""
         if self.kind == "prior":
-            return f"{atom(self.target, 'X', 'Y')} <= {atom(self.target, 'A', 'Y')}"
+            return atom(self.target, "A", "Y")
         if self.kind == "unary":
-            return f"{atom(self.target, 'X', str(self.answer))} <= {atom(self.body[0], 'X', 'A')}"
+            return atom(self.body[0], "X", "A")
         links = zip(self.body, self.variables, self.variables[1:], strict=False)
         atoms = [atom(*link) for link in links] or ["X = Y"]
         atoms += [f"{one} != {other}" for one, other in self.unequal_variables]
+        return ", ".join(atoms)
+
+    def __str__(self) -> str:
+        answer = str(self.answer) if self.kind == "unary" else "Y"
         negation = "not " if self.kind == "against" else ""
-        return f"{negation}{atom(self.target, 'X', 'Y')} <= {', '.join(atoms)}"
+        return f"{negation}{atom(self.target, 'X', answer)} <= {self.body_text}"
 
 
 def atom(operator: str, source: str, answer: str) -> str:

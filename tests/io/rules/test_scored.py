@@ -37,6 +37,7 @@ def random_kb(seed, num_facts=26):
     rows = [
         (NAMES[h], RELATIONS[r], NAMES[t])
         for h, r, t in zip(*(rng.integers(0, n, num_facts) for n in (8, 3, 8)), strict=True)
+        if (r, h) != (2, t)
     ]
     return KnowledgeBase.from_triples(rows)
 
