@@ -161,5 +161,6 @@ def describe(training: "AnyTraining") -> str:
     if not training.history:
         return epoch
     last, metric = training.history[-1], training.validator.selected_by[0]
-    valid = f", valid {metric} {last.metrics[metric]:.3f}" if last.metrics else ""
+    name = "MRR" if metric == "mrr" else metric
+    valid = f", valid {name} {last.metrics[metric]:.3f}" if last.metrics else ""
     return f"{epoch}: loss {last.loss:.3f}{valid}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..config import ModelConfig, Preset, TrainingConfig, WeightingConfig
+from ..config import ModelConfig, Preset, TrainingConfig, WeightingConfig, make_plan
 from .evaluate import evaluate_parts
 from .options import Data, Device, Engine, Json, Resume, choose_device, load_split, with_settings
 from .output import console, print_json, print_line, say
@@ -69,7 +69,8 @@ def learn(
     clock = Clock(minutes)
     wanted: dict[str, Any] = {"preset": preset, "train": train, "weigh": weigh}
     wanted |= _with_checkpoint(settings, out, resume)
-    split = load_split(data, wanted.get("seed") or 0)
+    checked = make_plan(**wanted | {"train": train is not False})  # before anything is read
+    split = load_split(data, checked.seed)
     if not as_json:
         say(_describe(split))
 

@@ -136,8 +136,8 @@ def learn(
     if plan is not None and settings:
         raise ConfigError(f"Give a plan or settings, not both: {', '.join(settings)}.")
     clock = minutes if isinstance(minutes, Clock) else Clock(minutes)
-    seed = plan.seed if plan else settings.get("seed") or 0
-    whole = data if isinstance(data, Split) else split_triples(data, seed)
+    checked = plan or make_plan(**{**settings, "train": settings.get("train") is not False})
+    whole = data if isinstance(data, Split) else split_triples(data, checked.seed)
     run = Run(whole.without_test(), engine, device, callbacks or Callbacks(), clock)
     program = run.learn(plan or run.decide(**settings), list(given))
     program.kb = data if isinstance(data, KnowledgeBase) else whole.known
