@@ -17,7 +17,7 @@ from neurallp.plots import (
     figure_at,
     styles,
 )
-from neurallp.reasoning.calibration import Reliability
+from neurallp.reasoning.reliability import Reliability
 from neurallp.rules.rule import Rule
 
 pytest.importorskip("matplotlib")

@@ -18,8 +18,8 @@ from .graph.vocabulary import is_inverse, relation_of
 from .io.files import replacing
 from .neural.model import NeuralLP
 from .neural.training import Epoch
-from .reasoning.calibration import NUM_BINS, Reliability
-from .rules.rule import Rule
+from .reasoning.reliability import NUM_BINS, Reliability
+from .rules.rule import Rule, atom
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 #: Okabe and Ito's colours, darkest first, without yellow, which is invisible in print.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 MARKERS = "os^Dv<P"
+AGAINST = COLOURS[2]  # rules that lower scores
 DASHES = ("-", "--", "-.", ":")
 FORMATS = (".png", ".svg")
 
@@ -156,25 +157,34 @@ def _short(name: str, max_length: int) -> str:
 
 
 def draw_rules(rules: Sequence[Rule], path: Path) -> None:
-    """Draw the rules of a query as chains from X to Y: one arrow for each atom, thicker with confidence."""
+    """Draw the rules of a query as chains from X to Y: one arrow for each atom, thicker with weight.
+
+    Rules that speak against an answer come last, dashed and in another colour, under a heading.
+    """
     if not rules:
         raise ConfigError(
             "There are no rules to draw. Lower the minimum confidence, or choose another query."
         )
     longest = max(max(len(rule.body) for rule in rules), 1)
-    with figure_at(path, 3.2 + 2.2 * longest, 0.8 + 0.75 * len(rules)) as figure:
+    ordered = sorted(rules, key=lambda rule: rule.is_against)
+    num_for = sum(not rule.is_against for rule in rules)
+    rows = len(rules) + (num_for < len(rules))
+    with figure_at(path, 3.2 + 2.2 * longest, 0.8 + 0.75 * rows) as figure:
         axes = figure.subplots()
-        for number, rule in enumerate(rules):
-            _draw_rule(axes, rule, -number, longest)
-        axes.set(xlim=(-0.6, longest + 0.35), ylim=(0.6 - len(rules), 0.6))
+        for number, rule in enumerate(ordered):
+            _draw_rule(axes, rule, -number - rule.is_against, longest)
+        if num_for < len(rules):
+            axes.text(-0.5, -num_for, "against an answer:", va="center", fontsize=9, color=AGAINST)
+        axes.set(xlim=(-0.6, longest + 0.35), ylim=(0.6 - rows, 0.6))
         axes.axis("off")
-        axes.set_title(f"{_short(rules[0].target, 60)}(X, Y)", fontsize=11)
+        axes.set_title(atom(_short(rules[0].target, 60), "X", "Y"), fontsize=11)
 
 
 def _draw_rule(axes: "Axes", rule: Rule, height: float, longest: int) -> None:
     """Draw one chain; the arrow of an inverse points from Y towards X."""
     confidence = rule.normalized_confidence
-    axes.text(-0.2, height, f"{confidence:.2f}", ha="right", va="center", fontsize=9)
+    strength = rule.confidence if rule.weight is None else rule.weight
+    axes.text(-0.2, height, f"{strength:.2f}", ha="right", va="center", fontsize=9)
     places = np.linspace(0, longest, max(len(rule.body), 1) + 1)
     variables = rule.variables if rule.body else ["X = Y", ""]
     for operator, start, end in zip(rule.body, places, places[1:], strict=False):
@@ -182,7 +192,8 @@ def _draw_rule(axes: "Axes", rule: Rule, height: float, longest: int) -> None:
         style = {
             "arrowstyle": "-|>",
             "linewidth": 0.6 + 3 * confidence,
-            "color": COLOURS[1],
+            "color": AGAINST if rule.is_against else COLOURS[1],
+            "linestyle": "--" if rule.is_against else "-",
             "shrinkA": 11,
             "shrinkB": 11,
         }
@@ -209,7 +220,7 @@ def draw_reliability(found: Mapping[str, Reliability], path: Path) -> None:
             label = f"{name} (error {reliability.ece:.3f})"
             fractions.plot(reliability.predicted, reliability.observed, label=label, clip_on=False, **style)
             line = {"color": style["color"], "linestyle": style["linestyle"], "linewidth": 1.3}
-            counts.hist(reliability.predicted, edges, weights=reliability.counts, histtype="step", **line)
+            counts.hist(reliability.predicted, edges, weights=reliability.sizes, histtype="step", **line)
         fractions.set(ylabel="fraction right", xlim=(0, 1), ylim=(0, 1))
         counts.set(xlabel="predicted probability", ylabel="answers", yscale="log", ylim=(0.8, None))
         fractions.legend(fontsize=8, frameon=False, loc="best")

@@ -98,7 +98,7 @@ def test_a_device_that_is_not_there_is_refused(split):
 
 
 def test_an_unknown_engine_is_refused_with_the_choices(split):
-    with pytest.raises(ConfigError, match=r"Unknown engine 'warp'\. There are: auto, reference"):
+    with pytest.raises(ConfigError, match=r"Unknown engine 'warp'\. There are: auto, cuda"):
         learn(split, engine="warp")
 
 
@@ -136,12 +136,12 @@ def test_without_a_query_rules_of_every_relation_and_inverse_are_returned(progra
 
 
 def test_rules_can_be_chosen(program):
-    rules = program.rules("uncle", limit=3, max_length=1, min_confidence=0.0)
+    rules = program.rules("uncle", limit=3, max_length=1, min_share=0.0)
     assert len(rules) == 3
     assert {len(rule.body) for rule in rules} == {1}
-    for rule in program.rules("uncle", allow=["father", "brother"], min_confidence=0.0):
+    for rule in program.rules("uncle", allow=["father", "brother"], min_share=0.0):
         assert {name.strip("~") for name in rule.body} <= {"father", "brother"}
-    for rule in program.rules("uncle", deny=["nephew"], min_confidence=0.0):
+    for rule in program.rules("uncle", deny=["nephew"], min_share=0.0):
         assert not {"nephew", "~nephew"} & set(rule.body)
 
 

@@ -170,19 +170,19 @@ def test_on_facts_only_rules_that_predict_something_are_extracted(kb, settings_,
         {"max_length": 1},
         {"allow": ["father", "brother"]},
         {"deny": ["uncle"]},
-        {"min_confidence": 0.3},
-        {"min_confidence": 0.05, "max_length": 2, "deny": ["father"]},
+        {"min_share": 0.3},
+        {"min_share": 0.05, "max_length": 2, "deny": ["father"]},
     ],
 )
 @pytest.mark.parametrize("query", ["uncle", "~father"])
 def test_a_program_s_rules_are_the_best_of_those_a_filter_keeps(query, wanted):
     program = family_program(num_steps=3, num_controllers=2)
-    everything = program.rules(query, limit=10**6, min_confidence=0)
+    everything = program.rules(query, limit=10**6, min_share=0)
     expected = list(everything.select(RuleFilter(**wanted)))
     assert expected
-    found = program.rules(query, **{"min_confidence": 0} | wanted, limit=10**6)
+    found = program.rules(query, **{"min_share": 0} | wanted, limit=10**6)
     assert list(found) == expected
-    assert list(program.rules(query, **{"min_confidence": 0} | wanted, limit=5)) == expected[:5]
+    assert list(program.rules(query, **{"min_share": 0} | wanted, limit=5)) == expected[:5]
 
 
 def test_a_program_gives_the_rules_of_every_query_both_ways():
@@ -195,7 +195,7 @@ def test_a_program_gives_the_rules_of_every_query_both_ways():
 def test_support_is_counted_on_the_knowledge_base_given():
     program = family_program()
     other = KnowledgeBase.from_triples([*FAMILY, ("anna", "uncle", "dirk"), ("anna", "likes", "dirk")])
-    wanted = {"limit": 10**6, "min_confidence": 0, "allow": ["father", "brother"]}
+    wanted = {"limit": 10**6, "min_share": 0, "allow": ["father", "brother"]}
     supports = [
         next(rule for rule in program.rules("uncle", **wanted, kb=kb) if rule.body == ("father", "brother"))
         for kb in (None, other)

@@ -134,10 +134,10 @@ def kept(wanted):
 
 def test_filters_keep_what_they_say():
     father, mother, nephew, same = kept(RuleFilter())
-    assert kept(RuleFilter(min_confidence=0.2)) == [father, mother, nephew]
+    assert kept(RuleFilter(min_share=0.2)) == [father, mother, nephew]
     assert kept(RuleFilter(max_length=1)) == [nephew, same]
     assert kept(RuleFilter(max_length=0)) == [same]
     assert kept(RuleFilter(allow=["father", "brother"])) == [father, same]
     assert kept(RuleFilter(allow=[])) == [same]
     assert kept(RuleFilter(deny=["brother"])) == [nephew, same]
-    assert kept(RuleFilter(min_confidence=0.5, deny=["father"])) == [mother]
+    assert kept(RuleFilter(min_share=0.5, deny=["father"])) == [mother]

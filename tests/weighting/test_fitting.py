@@ -229,7 +229,7 @@ def test_given_rules_of_negative_weight_predict_nothing(kb):
 
 
 def test_weights_make_better_answers_of_the_same_rules(split, program):
-    rules = program.rules(limit=ALL, min_confidence=0)
+    rules = program.rules(limit=ALL, min_share=0)
     bare = RuleProgram(Rule(rule.target, rule.body, 1.0) for rule in rules if rule.kind == "chain")
     assert program.evaluate(split).mrr > bare.evaluate(split).mrr + 0.05
     assert program.evaluate(split).mrr > 0.8

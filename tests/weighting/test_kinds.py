@@ -114,7 +114,7 @@ def test_each_kind_is_named_printed_and_measured(kb, tmp_path):
         Candidate("anchored", (k("grows on"),)),
         Candidate("mirrored", (k("~eaten by"),)),
     )
-    rules = program_of(kb, *rules).rules("colour", min_confidence=0)
+    rules = program_of(kb, *rules).rules("colour", min_share=0)
     found = {rule.kind: (str(rule), rule.support, rule.num_predictions) for rule in rules}
     assert found == {
         "unary": ("colour(X, red) <= grows on(X, A)", 3, 6),
@@ -137,7 +137,7 @@ def test_a_unary_rule_of_an_unknown_entity_predicts_nothing(kb):
     k = kb.relations.operator_id
     program = program_of(kb, Candidate("unary", (k("grows on"),), "green"))
     assert program.ask(head="apple3", relation="colour") == []
-    [rule] = program.rules("colour", min_confidence=0)
+    [rule] = program.rules("colour", min_share=0)
     assert (rule.support, rule.num_predictions) == (0, 0)
 
 

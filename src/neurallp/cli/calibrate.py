@@ -1,56 +1,32 @@
-"""`calibrate`: probabilities for the answers of a model."""
+"""`calibrate`: probabilities for the answers of a model or of rules."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
-
-import typer
-from rich.markup import escape
-
-from ..config import CalibrationMethod, Part
-from .options import Data, Json, Model, load_split
-from .output import console, print_json, progress, reliability_table
-
-if TYPE_CHECKING:
-    from ..graph.knowledge_base import Split
-    from ..pipeline.program import Program
-    from ..reasoning.calibration import Sample
+from .options import Data, Json, Source, load_split
+from .output import console, print_json, print_line, progress, reliability_table
 
 
-def calibrate(
-    model: Model,
-    data: Data,
-    method: Annotated[
-        CalibrationMethod,
-        typer.Option(help="Any increasing function, or a sigmoid (for little data)."),
-    ] = "isotonic",
-    as_json: Json = False,
-) -> None:
+def calibrate(model: Source, data: Data, as_json: Json = False) -> None:
     """Fit the probabilities of MODEL's answers on DATA.
 
-    They are fitted on the validation part, and `ask` and `explain` print them from then on. The table has
-    their expected calibration error (ECE): on validation, each half with a fit on the other, and on test.
+    `learn` does so already. It is needed for rules that were imported or written by hand, and where facts
+    have changed much. Probabilities are fitted on the validation part; where there is none, on a tenth of the
+    facts. The table has their expected calibration error (ECE) on test.
     """
     from ..io.models.calibration import write_calibration
-    from ..pipeline.program import load_model
-    from ..reasoning.calibration import fit_calibration, measure_reliability
+    from ..pipeline.calibrating import measure
+    from ..pipeline.program import load_program
 
-    program = load_model(model)
+    program = load_program(model)
     split = load_split(data, program.seed)
-    samples = sample_parts(program, split, ["valid", "test"] if len(split.test) else ["valid"], as_json)
-    calibration = fit_calibration(samples["valid"], method)
-    found = {part: measure_reliability(part, sample, calibration) for part, sample in samples.items()}
-    write_calibration(model, calibration)
+    with progress("Calibrating", quiet=as_json) as bar:
+        program.calibrate(split, bar.advance)
+        assert program.calibration is not None
+        found = measure(program.basis, program.calibration, split, bar.advance) if len(split.test) else {}
+    write_calibration(model, program.calibration)
     if as_json:
-        parts = {part: {name: each.as_dict() for name, each in of.items()} for part, of in found.items()}
-        print_json({"model": str(model), "method": method, **parts})
+        test = {name: {choice: each.as_dict() for choice, each in of.items()} for name, of in found.items()}
+        print_json({"model": str(model), "test": test})
         return
-    console.print(reliability_table(found))
-    console.print(f"Answers from {escape(str(model))} now have a probability.", soft_wrap=True)
-
-
-def sample_parts(
-    program: "Program", split: "Split", parts: Sequence[Part], quiet: bool
-) -> "dict[str, Sample]":
-    """Return the best answers to the questions of parts, with a progress bar."""
-    with progress("Asking", 2 * sum(len(getattr(split, part)) for part in parts), quiet=quiet) as bar:
-        return {part: program.sample(split, part, bar.advance) for part in parts}
+    if found:
+        console.print(reliability_table(found))
+        console.print()
+    print_line(f"Answers from {model} have a probability.")

@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     AnyTraining = TrainingLoop[Any, Any]
 
 #: Stages as the progress bar names them.
-NAMES: dict[Stage, str] = {"plan": "Planning", "train": "Training", "weigh": "Weighting"}
+NAMES: dict[Stage, str] = {
+    "plan": "Planning",
+    "train": "Training",
+    "weigh": "Weighting",
+    "calibrate": "Calibrating",
+}
 
 
 class ShownProgress(Callbacks):
@@ -82,7 +87,9 @@ class TrainingProgress(ShownProgress, Checkpoints):
         ShownProgress.on_epoch(self, training)
 
     def on_interrupt(self, stage: Stage) -> bool:
-        if self.training is None or not self.training.history:
+        if stage == "calibrate":
+            say("Calibration was cut: answers have no probability. `neurallp calibrate` fits it.")
+        elif self.training is None or not self.training.history:
             say("Training was cut in the first epoch: nothing is kept.")
         else:
             num = len(self.training.history)

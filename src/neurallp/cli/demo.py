@@ -47,7 +47,7 @@ def _show_family(people: int, seed: int, as_json: bool) -> None:
     if not as_json:
         console.print(_introduce(kb))
     program = _learn(split, seed, as_json)
-    rules = program.rules(limit=20, min_confidence=0.1)
+    rules = program.rules(limit=20, min_share=0.1)
     proof = _prove_unseen(program, split)
     metrics = {"test": program.evaluate(split).as_dict()}
     if as_json:

@@ -1,13 +1,15 @@
 """`explain`: the rules and facts behind an answer."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from .options import Data, FactHead, FactRelation, FactTail, Json, Reasons, Source, load_reasoner
-from .output import console, print_json
+from .output import print_json, print_line, show_probability
+
+if TYPE_CHECKING:
+    from ..reasoning.answers import Answer
 
 
 def explain(
@@ -20,7 +22,11 @@ def explain(
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the paths as SVG.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Print the rules and facts behind MODEL's score of a fact."""
+    """Print the rules and facts behind MODEL's score of a fact: what speaks for it, and what against.
+
+    Each line is a rule, or several that predict the same, with what it adds to the score and its strongest
+    path; all lines add up to the score.
+    """
     from ..io.files import atomic_write
 
     proof = load_reasoner(model, data).explain(head, relation, tail, k)
@@ -29,8 +35,14 @@ def explain(
     if as_json:
         print_json(proof.as_dict())
         return
-    console.print(escape(str(proof)), soft_wrap=True)
-    known = ", a known fact" if proof.answer.is_known else ""
-    rank = f"rank {proof.answer.rank:g} of {proof.answer.num_candidates:,}"
-    chance = "" if proof.answer.probability is None else f", probability {proof.answer.probability:.3f}"
-    console.print(f"Score {proof.answer.score:.4g}, {rank}{chance}{known}; not shown: {proof.remainder:.2g}.")
+    print_line(str(proof))
+    print_line(describe_answer(proof.answer))
+
+
+def describe_answer(answer: "Answer") -> str:
+    """Return the probability of an answer, its score and its rank as a sentence."""
+    probability = show_probability(answer.probability)
+    chance = f"Probability {probability}, score " if probability else ""
+    known = "; a known fact" if answer.is_known else ""
+    rank = f"rank {answer.rank:g} of {answer.num_candidates:,}"
+    return f"{chance or 'Score '}{answer.score:.2f}, {rank}{known}."

@@ -5,15 +5,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ..errors import UnknownNameError, require_choice
-from ..io.rules import EXPORTS
+from ..errors import ConfigError, UnknownNameError, require_choice
+from ..io.rules import EXPORTS, SCORED, import_scored
+from ..rules.rule import RuleSet
 from .completion import complete_relation
-from .options import Json, Prefixes, existing_data, existing_source, load_known, parse_prefixes
+from .options import Json, Prefixes, existing_data, existing_source, load_known, load_split, parse_prefixes
 from .output import print_json, print_line
 
 if TYPE_CHECKING:
     from ..graph.knowledge_base import KnowledgeBase
-    from ..rules.rule import Rule, RuleSet
+    from ..rules.rule import Rule
 
 Facts = Annotated[
     Path | None,
@@ -21,6 +22,11 @@ Facts = Annotated[
         metavar="DATA", callback=existing_data, help="Count support on this data, and flag subsumed rules."
     ),
 ]
+#: Rules of each query that the formats of other programs get.
+DEFAULT_FEW = 12
+
+NOT_FITTED = "These rules alone answer worse than the model. --data fits a small theory and says how much."
+
 Distinction = Literal["ends", "all"]  # the variables of a rule that must be different entities
 Distinct = Annotated[
     Distinction | None,
@@ -37,7 +43,7 @@ def export(
     ],
     form: Annotated[
         str,
-        typer.Option("--format", help=f"One of {', '.join(EXPORTS)}."),
+        typer.Option("--format", help=f"One of {', '.join((*SCORED, *EXPORTS))}."),
     ],
     out: Annotated[Path, typer.Option(help="Where the rules go.")],
     query: Annotated[
@@ -47,10 +53,18 @@ def export(
         ),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Extract this many rules for each query instead of those saved.")
+        int | None, typer.Option(min=1, help="Rules for each query instead of those saved.")
     ] = None,
-    min_confidence: Annotated[
-        float, typer.Option(min=0, max=1, help="As a fraction of the query's best rule.")
+    few: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            show_default="12 for weighted rules with --data",
+            help="Fit a theory of so many chains a query to --data, and print what it costs.",
+        ),
+    ] = None,
+    min_share: Annotated[
+        float, typer.Option(min=0, max=1, help="Least weight, as a fraction of the query's largest.")
     ] = 0.01,
     distinct: Distinct = None,
     data: Facts = None,
@@ -59,41 +73,84 @@ def export(
 ) -> None:
     """Write the rules of MODEL for another program.
 
-    Equal rules are merged, and rules by which a fact implies itself are dropped.
+    The scored formats hold a whole weighted model and compute its scores elsewhere. The others hold chains
+    with their confidence: with --data and --few, a small theory that is fitted for the purpose. Equal rules
+    are merged, and rules by which a fact implies itself are dropped.
     """
     from ..io.rules import export_rules
-    from ..io.rules.table import read_rules
     from ..rules.simplify import simplify
 
-    require_choice("--format", form, sorted(EXPORTS))
-    given = read_rules(model) if model.is_file() else _saved_or_recovered(model, limit, min_confidence)
-    simplified = simplify(require_distinct(_chosen(given, query, min_confidence), distinct))
+    require_choice("--format", form, [*SCORED, *sorted(EXPORTS)])
+    if form in SCORED:
+        _export_scored(model, out, form, as_json)
+        return
+    given, cost = _rules_of(model, data, few, limit, min_share)
+    simplified = simplify(require_distinct(_chosen(given, query, min_share), distinct))
     rules, subsumed = count_and_compare(simplified.rules, data)
-    export_rules(out, rules, form, parse_prefixes(prefix))
+    kept = RuleSet(export_rules(out, rules, form, parse_prefixes(prefix)))
     counts = {"merged": simplified.num_merged, "vacuous": simplified.num_vacuous}
-    report_rules(out, form, rules, counts, subsumed, as_json)
+    left_out = len(rules) - len(kept)
+    counts |= {"left out": left_out} if left_out else {}
+    report_rules(out, form, kept, counts, subsumed, as_json, cost)
 
 
-def _saved_or_recovered(model: Path, limit: int | None, min_confidence: float) -> "RuleSet":
+def _export_scored(model: Path, out: Path, form: str, as_json: bool) -> None:
+    """Write a whole weighted model."""
+    from ..io.rules import export_scored
+    from ..pipeline.program import LearnedProgram, load_program
+
+    program = load_program(model)
+    weighted = program.weighted_rules if isinstance(program, LearnedProgram) else None
+    if weighted is None:
+        raise ConfigError(f"{model} has no weighted rules, which --format {form} is for. Learn some.")
+    export_scored(out, weighted, form, program.calibration)
+    if as_json:
+        print_json({"out": str(out), "format": form, "rules": len(weighted), "kinds": weighted.num_of_kinds})
+    else:
+        kinds = ", ".join(f"{num:,} {kind}" for kind, num in weighted.num_of_kinds.items())
+        print_line(f"The whole model in {out}: {kinds}.")
+
+
+def _rules_of(
+    model: Path, data: Path | None, few: int | None, limit: int | None, min_share: float
+) -> tuple[RuleSet, str]:
+    """Return the rules to export, and what a small theory costs."""
+    from ..io.rules.table import read_rules
+    from ..pipeline.program import LearnedProgram, load_program
+    from ..pipeline.theory import plain_theory
+
+    if model.is_file() and import_scored(model) is None and few is None:
+        return read_rules(model), ""
+    program = load_program(model)
+    weighted = isinstance(program, LearnedProgram) and program.weighted_rules is not None
+    if few is None and (data is None or limit is not None or not weighted):
+        return _saved_or_recovered(model, limit, min_share), NOT_FITTED if weighted else ""
+    if data is None:
+        raise ConfigError("--few fits a theory to facts. Give them with --data.")
+    theory = plain_theory(program, load_split(data, program.seed), few or DEFAULT_FEW)
+    return theory.rules, theory.cost
+
+
+def _saved_or_recovered(model: Path, limit: int | None, min_share: float) -> RuleSet:
     """Return the rules saved with a model, or `limit` rules of each query."""
     from ..io.models.folders import RULES
     from ..io.rules.table import read_rules
-    from ..pipeline.program import load_model
+    from ..pipeline.program import load_program
 
     if limit is None and (model / RULES).exists():
         return read_rules(model / RULES)
-    return load_model(model).rules(limit=limit or 10, min_confidence=min_confidence)
+    return load_program(model).rules(limit=limit or 10, min_share=min_share)
 
 
-def _chosen(rules: "RuleSet", query: str | None, min_confidence: float) -> "RuleSet":
+def _chosen(rules: RuleSet, query: str | None, min_share: float) -> RuleSet:
     from ..rules.rule import RuleFilter
 
     if query is not None and query not in rules.targets:
         raise UnknownNameError.among("relation", query, rules.targets, "The rule set")
-    return (rules if query is None else rules.about(query)).select(RuleFilter(min_confidence))
+    return (rules if query is None else rules.about(query)).select(RuleFilter(min_share))
 
 
-def require_distinct(rules: "RuleSet", which: Distinction | None) -> "RuleSet":
+def require_distinct(rules: RuleSet, which: Distinction | None) -> RuleSet:
     """Return the rules with the inequalities that are asked for."""
     from ..rules.simplify import require_distinct_ends, require_distinct_variables
 
@@ -102,7 +159,7 @@ def require_distinct(rules: "RuleSet", which: Distinction | None) -> "RuleSet":
     return require_distinct_ends(rules) if which == "ends" else require_distinct_variables(rules)
 
 
-def count_and_compare(rules: "RuleSet", data: Path | None) -> "tuple[RuleSet, dict[Rule, Rule]]":
+def count_and_compare(rules: RuleSet, data: Path | None) -> "tuple[RuleSet, dict[Rule, Rule]]":
     """Return the rules with support counted on data, where it is given, and those that others subsume."""
     from ..rules.simplify import find_subsumed
     from ..rules.support import measure
@@ -117,19 +174,23 @@ def count_and_compare(rules: "RuleSet", data: Path | None) -> "tuple[RuleSet, di
 def report_rules(
     out: Path,
     form: str,
-    rules: "RuleSet",
+    rules: RuleSet,
     counts: dict[str, int],
     subsumed: "dict[Rule, Rule]",
     as_json: bool,
+    cost: str = "",
 ) -> None:
-    """Print how many rules were written, and which of them others subsume."""
+    """Print how many rules were written, which of them others subsume, and what a small theory costs."""
     flagged: list[dict[str, Any]] = [{"rule": str(rule), "by": str(by)} for rule, by in subsumed.items()]
     if as_json:
         sizes = {"rules": len(rules), "queries": len(rules.targets), **counts}
-        print_json({"out": str(out), "format": form, **sizes, "subsumed": flagged})
+        costs = {"cost": cost} if cost else {}
+        print_json({"out": str(out), "format": form, **sizes, "subsumed": flagged, **costs})
         return
     gone = "".join(f", {count:,} {what}" for what, count in counts.items() if count)
     print_line(f"{len(rules):,} rules in {out}, for {len(rules.targets):,} of the queries{gone}.")
+    if cost:
+        print_line(cost)
     for each in flagged[:5]:
         print_line(f"Subsumed: {each['rule']}\n      by: {each['by']}")
     if len(flagged) > 5:

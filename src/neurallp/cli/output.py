@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from ..evaluation import Evaluation
     from ..qa.evaluation import QuestionMeasures
     from ..reasoning.answers import Answer
-    from ..reasoning.calibration import Reliability
+    from ..reasoning.reliability import Reliability
+    from ..rules.listing import Listing, RuleGroup
     from ..rules.rule import Rule
 
 #: What a progress bar shows beside the bar.
@@ -114,26 +115,35 @@ def measures_table(parts: dict[str, Any]) -> "Table":
     return table
 
 
-def answers_table(answers: "Sequence[Answer]") -> "Table":
-    """Return answers with score and rank, and probability where there is one; known facts are marked."""
+def answers_table(answers: "Sequence[Answer]", *, scores: bool = False) -> "Table":
+    """Return answers with their probability; without one, or on request, with score and rank."""
     calibrated = any(answer.probability is not None for answer in answers)
-    table = plain_table("answer", "", numbers=("rank", "score", *(("probability",) if calibrated else ())))
+    scores = scores or not calibrated
+    names = (*(("probability",) if calibrated else ()), *(("rank", "score") if scores else ()))
+    table = plain_table("answer", *(() if calibrated else ("",)), numbers=names)
     for answer in answers:
-        mark = "known" if answer.is_known else ""
-        chance = "" if answer.probability is None else f"{answer.probability:.3f}"
-        numbers = (f"{answer.rank:g}", f"{answer.score:.4g}", *((chance,) if calibrated else ()))
+        mark = "known" if answer.is_known else show_probability(answer.probability)
+        numbers = (f"{answer.rank:g}", f"{answer.score:.4g}") if scores else ()
         table.add_row(escape(answer.entity), mark, *numbers)
     return table
 
 
-def reliability_table(parts: "Mapping[str, Mapping[str, Reliability]]") -> "Table":
-    """Return the calibration errors of normalised scores and of probabilities on each part."""
-    table = plain_table("part", "as probability", numbers=("ECE", "Brier", "answers", "right"))
-    for part, found in parts.items():
-        for number, (name, judged) in enumerate(found.items()):
-            counts = ("", "") if number else (f"{judged.counts.sum():,}", f"{judged.num_right:,}")
-            errors = (f"{judged.ece:.4f}", f"{judged.brier:.4f}")
-            table.add_row("" if number else part, name, *errors, *counts)
+def show_probability(probability: float | None) -> str:
+    """Return a probability in per cent; none is told as certain."""
+    if probability is None:
+        return ""
+    if probability < 0.001:
+        return "< 0.1 %"
+    return "> 99.9 %" if probability > 0.999 else f"{100 * probability:.1f} %"
+
+
+def reliability_table(found: "Mapping[str, Mapping[str, Reliability]]") -> "Table":
+    """Return the calibration errors of probabilities for each group of sources and choice of answers."""
+    table = plain_table("source has", "answers", numbers=("ECE", "Brier", "number", "right"))
+    for group, choices in found.items():
+        for number, (choice, each) in enumerate(choices.items()):
+            counts = f"{each.counts.sum():,}", f"{each.num_right:,}"
+            table.add_row("" if number else group, choice, f"{each.ece:.4f}", f"{each.brier:.4f}", *counts)
     return table
 
 
@@ -158,24 +168,38 @@ def question_measures_table(parts: "dict[str, QuestionMeasures]") -> "Table":
     return table
 
 
-def rules_table(rules: "Sequence[Rule]") -> "Table":
-    """Return rules with their confidence or weight, and their support where it is counted."""
-    counted = any(rule.support is not None for rule in rules)
-    weighted = any(rule.weight is not None for rule in rules)
-    names = (
-        "weight" if weighted else "confidence",
-        "normalized",
-        *(("support", "measured") if counted else ()),
-    )
-    table = plain_table(numbers=names)
-    of_kinds = any(rule.kind != "chain" for rule in rules)
-    for name in ("kind", "rule") if of_kinds else ("rule",):
-        table.add_column(name)
-    for rule in rules:
-        numbers = [f"{_strength(rule):.3f}", f"{rule.normalized_confidence:.2f}"]
-        numbers += [_counted(rule), _measured(rule)] if counted else []
-        table.add_row(*numbers, *([rule.kind] if of_kinds else []), escape(str(rule)))
+def listing_table(listing: "Listing") -> "Table":
+    """Return the rules of one query: reasons, then rules against, each with its counts and an example."""
+    groups = [*listing.reasons, *listing.against]
+    counted = any(group.rule.support is not None for group in groups)
+    weighted = any(group.rule.weight is not None for group in groups)
+    counts = ("confidence", "PCA", "support") if counted else () if weighted else ("confidence",)
+    table = plain_table(numbers=(*(("weight",) if weighted else ()), *counts))
+    table.add_column("rule")
+    for title, side in (("reasons", listing.reasons), ("against", listing.against)):
+        if side and listing.against:
+            table.add_row(*[""] * (len(table.columns) - 1), f"[bold]{title}[/]")
+        for group in side:
+            table.add_row(*_numbers(group.rule, weighted, counted), escape(_described(group)))
     return table
+
+
+def _numbers(rule: "Rule", weighted: bool, counted: bool) -> list[str]:
+    weight = [f"{rule.weight or 0:.2f}"] if weighted else []
+    if not counted:
+        return weight or [f"{rule.confidence:.3f}"]
+    pca = "" if rule.pca_confidence is None else f"{rule.pca_confidence:.2f}"
+    return [*weight, _measured(rule), pca, _counted(rule)]
+
+
+def _described(group: "RuleGroup") -> str:
+    """Return a rule with how many others conclude the same, and below its example."""
+    if group.rule.kind == "prior":
+        way = "rarer" if group.rule.is_against else "more common"
+        return f"the {way} an answer is, the better"
+    similar = f"  (+{len(group.similar)} similar)" if group.similar else ""
+    example = f"\n  {group.example}" if group.example else ""
+    return f"{group.rule}{similar}{example}"
 
 
 def marked_rules_table(rules: "Sequence[Rule]", marks: Sequence[str]) -> "Table":

@@ -6,9 +6,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from .calibrate import sample_parts
-from .options import Data, Model, load_split
-from .output import console
+from .options import Data, Model, Source, load_split
+from .output import console, progress
 
 plot = typer.Typer(
     help="Pictures of a model: curves, attention, rules, reliability.",
@@ -47,38 +46,38 @@ def attention(model: Model, query: Query, out: Out = Path("attention.png")) -> N
 def rules(
     model: Model,
     query: Query,
-    limit: Annotated[int, typer.Option(min=1, help="Rules to draw, at most.")] = 8,
+    limit: Annotated[int, typer.Option(min=1, help="Rules for, and rules against, to draw at most.")] = 8,
     out: Out = Path("rules.png"),
 ) -> None:
-    """Draw the best rules of a query as chains."""
+    """Draw the weightiest rules of a query as chains; those against an answer are dashed, below."""
     from ..pipeline.program import load_model
     from ..plots import draw_rules
 
-    found = load_model(model).rules(query, limit=limit)
-    draw_rules([rule for rule in found if rule.kind == "chain"], out)
+    found = load_model(model).listings(query, limit=100)
+    sides = (found[0].reasons, found[0].against) if found else ()
+    drawable = [[each.rule for each in side if each.rule.kind in ("chain", "against")] for side in sides]
+    draw_rules([rule for side in drawable for rule in side[:limit]], out)
     _report(out)
 
 
 @plot.command()
-def reliability(model: Model, data: Data, out: Out = Path("reliability.png")) -> None:
-    """Draw how often answers of a calibrated model are right, by their probability.
+def reliability(model: Source, data: Data, out: Out = Path("reliability.png")) -> None:
+    """Draw how often answers are right on DATA's test part, by their probability.
 
-    Uses DATA's test part; where there is none, the validation part, each half with a calibration fitted on
-    the other half.
+    One curve is of sources that have known answers, one of those that have none.
     """
     from ..errors import ModelError
-    from ..pipeline.program import load_model
+    from ..pipeline.calibrating import measure
+    from ..pipeline.program import load_program
     from ..plots import draw_reliability
-    from ..reasoning.calibration import measure_reliability
 
-    program = load_model(model)
+    program = load_program(model)
     if program.calibration is None:
         raise ModelError(f"{model} is not calibrated. Run `neurallp calibrate {model} {data}` first.")
     split = load_split(data, program.seed)
-    ((part, sample),) = sample_parts(
-        program, split, ["test"] if len(split.test) else ["valid"], quiet=False
-    ).items()
-    draw_reliability(measure_reliability(part, sample, program.calibration), out)
+    with progress("Asking") as bar:
+        found = measure(program.basis, program.calibration, split, bar.advance)
+    draw_reliability({group: choices["shown"] for group, choices in found.items()}, out)
     _report(out)
 
 

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from .completion import complete_relation
-from .options import Data, Json, Source, load_reasoner
+from .options import Data, Json, Source, load_all, load_reasoner
 from .output import console, print_json, progress
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def predict(
     model: Source,
     data: Data,
     out: Annotated[
-        Path, typer.Option(help="Where the answers go: .parquet, or .tsv, .csv, .jsonl, also .gz.")
+        Path, typer.Option(help="Where the answers go: .parquet, or .tsv, .csv, .jsonl, .nt, .ttl, also .gz.")
     ],
     relation: Annotated[
         list[str] | None,
@@ -27,19 +27,26 @@ def predict(
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Answers to each question, at most.")] = 10,
     known: Annotated[bool, typer.Option("--known", help="Also answers that are facts of DATA.")] = False,
+    min_probability: Annotated[
+        float, typer.Option(min=0, max=1, help="Only answers that are at least so likely true.")
+    ] = 0.0,
     as_json: Json = False,
 ) -> None:
-    """Answer every question about DATA, into a file.
+    """Answer every question about DATA, into a file: how likely each answer is true.
 
-    Every entity is asked about with every relation. The answers are those that are not facts of DATA and,
-    with weighted rules, that follow from a rule other than the prior.
+    Every entity is asked about with every relation. The answers are those that are facts of no part of
+    DATA and, with weighted rules, that follow from a rule other than the prior.
     """
+    from ..errors import ModelError
     from ..io.predictions import find_writer, write_predictions
 
     find_writer(out)
     reasoner = load_reasoner(model, data)
+    if min_probability and reasoner.calibration is None:
+        raise ModelError(f"{model} is not calibrated. Run `neurallp calibrate {model} {data}` first.")
     names = list(relation or reasoner.relations)
-    batches = reasoner.predict(names, k, known=known)
+    found = reasoner.predict(names, k, known=known, also_known=load_all(data))
+    batches = (batch.above(min_probability) for batch in found)
     total = len(names) * len(reasoner.kb.entities)
     num_rows = write_predictions(out, _watch(batches, total, as_json))
     if as_json:

@@ -1,27 +1,46 @@
-"""`rules`: the rules of a model."""
+"""`rules`: the rules of a model, as a person reads them."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..rules.listing import Order
 from .completion import complete_relation
-from .options import Json, Model, existing_data, load_known
-from .output import console, log, print_json, rules_table
+from .options import Json, Model, existing_data, load_known, load_split
+from .output import console, listing_table, log, print_json, print_line
+
+if TYPE_CHECKING:
+    from ..pipeline.program import Program
 
 
 def rules(
     model: Model,
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DATA", callback=existing_data, help="Facts to count confidence and support on."
+        ),
+    ] = None,
     query: Annotated[
         str | None,
         typer.Option(
             autocompletion=complete_relation, help="Only this relation's rules (~name: its inverse)."
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Rules for each query, at most.")] = 10,
-    min_confidence: Annotated[
-        float, typer.Option(min=0, max=1, help="As a fraction of the query's best rule.")
+    limit: Annotated[int, typer.Option(min=1, help="Rules for, and rules against, of each query.")] = 10,
+    sort: Annotated[
+        Order, typer.Option(help="What comes first. `clarity`: right conclusions for each path of the rule.")
+    ] = "clarity",
+    few: Annotated[
+        int | None,
+        typer.Option(min=1, help="Fit weights anew for this many rules of each query that answer best."),
+    ] = None,
+    min_share: Annotated[
+        float, typer.Option(min=0, max=1, help="Least weight, as a fraction of the query's largest.")
     ] = 0.01,
+    min_confidence: Annotated[float, typer.Option(min=0, max=1, help="Least confidence on DATA.")] = 0.0,
+    min_support: Annotated[int, typer.Option(min=0, help="Least support on DATA.")] = 0,
     max_length: Annotated[int | None, typer.Option(min=0, help="Longest body.")] = None,
     allow: Annotated[
         list[str] | None,
@@ -31,37 +50,51 @@ def rules(
         list[str] | None,
         typer.Option(autocompletion=complete_relation, help="Relations a body may not use (repeat)."),
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DATA", callback=existing_data, help="Count support and measured confidence on this data."
-        ),
+    facts: Annotated[
+        Path | None, typer.Option("--data", hidden=True, metavar="DATA", callback=existing_data)
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print the best rules of MODEL.
+    """Print the rules of MODEL: reasons for an answer first, then what speaks against one.
 
-    The best rules have the greatest confidence or weight; `normalized` is divided by that of the best one.
-    With --data, support counts the facts that a rule predicts, and the measured confidence divides it by all
-    its predictions.
+    With DATA, confidence is the share of a rule's conclusions that are facts, PCA confidence counts only
+    sources that have some answer, and support is the number of right conclusions. Rules that conclude nearly
+    the same are one line, and each has an example.
     """
     from ..pipeline.program import load_model
+    from ..rules.rule import RuleFilter
 
+    data = data or facts
+    program: Program = load_model(model)
+    for name in (*(allow or ()), *(deny or ())):
+        program.relations.id(name)
+    note = "" if few is None else _keep_few(program, model, data, few)
     kb = None if data is None else load_known(data)
-    program = load_model(model)
+    wanted = RuleFilter(min_share, max_length, allow, deny or (), min_confidence, min_support)
     with log.status("Counting support" if kb else "Reading the rules"):
-        found = program.rules(
-            query,
-            limit=limit,
-            min_confidence=min_confidence,
-            max_length=max_length,
-            allow=allow,
-            deny=deny or (),
-            kb=kb,
-        )
+        found = program.listings(query, limit=limit, order=sort, wanted=wanted, kb=kb)
     if as_json:
-        print_json([rule.as_dict() for rule in found])
-    elif found:
-        console.print(rules_table(found))
+        print_json([listing.as_dict() for listing in found])
+    elif not any(map(len, found)):
+        console.print("No rule passes. Lower --min-share, or allow more.")
     else:
-        console.print("No rule passes. Lower --min-confidence, or allow more.")
+        for number, listing in enumerate(found):
+            print_line(("\n" if number else "") + listing.heading)
+            console.print(listing_table(listing))
+        print_line(note or _next_step(model, data))
+
+
+def _next_step(model: Path, data: Path | None) -> str:
+    return "" if data else f"\nConfidence, support and examples: neurallp rules {model} DATA"
+
+
+def _keep_few(program: "Program", model: Path, data: Path | None, few: int) -> str:
+    """Replace the rules of a program by the few that answer best together; return what that costs."""
+    from ..errors import ConfigError
+    from ..pipeline.theory import small_theory
+
+    if data is None:
+        raise ConfigError(f"--few fits weights to facts. Give them: neurallp rules {model} DATA --few {few}")
+    theory = small_theory(program, load_split(data, program.seed), few)
+    program.weighted_rules = theory.program.weighted_rules  # type: ignore[attr-defined]
+    return "\n" + theory.cost

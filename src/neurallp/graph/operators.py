@@ -100,6 +100,10 @@ class Operators:
         inverse = self._find(tail, self.inverse(relation), head)
         return np.stack([forward, inverse], axis=1)
 
+    def has_edge(self, source: int, operator: int, target: int) -> bool:
+        """Return whether an operator leads from one entity to another."""
+        return bool(self._find(*(np.array([each]) for each in (source, operator, target)))[0] >= 0)
+
     def _find(self, sources: Ids, operators: Ids, targets: Ids) -> Ids:
         keys = self._key(sources, operators, targets)
         places = np.searchsorted(self._keys, keys)

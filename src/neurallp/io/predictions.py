@@ -1,10 +1,12 @@
-"""Predictions as a file, written batch by batch: Parquet, TSV or CSV with a header, or JSON lines.
+"""Predictions as a file, written batch by batch: Parquet, TSV or CSV with a header, JSON lines, or RDF.
 
-Text formats may be compressed (.gz).
+Text formats may be compressed (.gz). In RDF a prediction is a statement about a triple (reification), not the
+triple itself: loading the file does not make it a fact.
 """
 
 import gzip
 import io
+import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -17,8 +19,9 @@ from ..errors import ConfigError, FormatError, import_extra
 from ..reasoning.answers import Predictions
 from .files import AnyPath, is_gzip, replacing, suffix_of
 from .names import find_unwritable, quote_field
+from .triples.rdf import OWN, Names
 
-COLUMNS = ("head", "relation", "tail", "score", "known")
+COLUMNS = ("head", "relation", "tail", "probability", "score", "known")
 
 Row = tuple[Any, ...]
 RowWriter = Callable[[Row], object]
@@ -57,7 +60,7 @@ def find_writer(path: AnyPath) -> Writer:
 
 def _write_parquet(file: BinaryIO, batches: Iterator[Predictions]) -> int:
     pa, parquet = import_extra("pyarrow", "formats"), import_extra("pyarrow.parquet", "formats")
-    kinds = pa.string(), pa.string(), pa.string(), pa.float64(), pa.bool_()
+    kinds = pa.string(), pa.string(), pa.string(), pa.float64(), pa.float64(), pa.bool_()
     schema = pa.schema(list(zip(COLUMNS, kinds, strict=True)))
     num_rows = 0
     with parquet.ParquetWriter(file, schema) as writer:
@@ -84,7 +87,7 @@ def _write_text(begin: Callable[[TextIO], RowWriter]) -> Writer:
 
 def _commas(text: TextIO) -> RowWriter:
     def write_row(row: Row) -> object:
-        return text.write(",".join(quote_field(str(field)) for field in row) + "\n")
+        return text.write(",".join(quote_field(_as_text(field)) for field in row) + "\n")
 
     write_row(COLUMNS)
     return write_row
@@ -97,10 +100,15 @@ def _tabs(text: TextIO) -> RowWriter:
         for name in row[:3]:
             if why := find_unwritable(name, "tab"):
                 raise FormatError(f"Name {name!r} {why}. Write .csv, .jsonl or .parquet.")
-        return text.write("\t".join(map(str, row)) + "\n")
+        return text.write("\t".join(map(_as_text, row)) + "\n")
 
     text.write("\t".join(COLUMNS) + "\n")
     return write_row
+
+
+def _as_text(field: Any) -> str:
+    """Return a field of a row; None is empty."""
+    return "" if field is None else str(field)
 
 
 def _json_lines(text: TextIO) -> RowWriter:
@@ -110,12 +118,46 @@ def _json_lines(text: TextIO) -> RowWriter:
     return write_row
 
 
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+NUMBER = "http://www.w3.org/2001/XMLSchema#double"
+
+
+def _statements(text: TextIO) -> RowWriter:
+    """Write each row as a statement in N-Triples, which is Turtle too, with its probability and score."""
+    names = Names()
+    count = itertools.count(1)
+
+    def write_row(row: Row) -> object:
+        node = f"_:prediction{next(count)}"
+        ends = zip(("subject", "predicate", "object"), row[:3], strict=True)
+        lines = [f"{node} <{RDF}type> <{RDF}Statement> ."]
+        lines += [f"{node} <{RDF}{place}> <{names.expand(name)}> ." for place, name in ends]
+        numbers = (pair for pair in zip(COLUMNS[3:5], row[3:5], strict=True) if pair[1] is not None)
+        lines += [f'{node} <{OWN}{name}> "{value!r}"^^<{NUMBER}> .' for name, value in numbers]
+        return text.write("\n".join(lines) + "\n")
+
+    return write_row
+
+
 def _columns(batch: Predictions) -> dict[str, Any]:
     names = np.array(batch.kb.entities.names, dtype=object)
     heads, tails = batch.ends
     relation = np.full(len(batch), batch.relation, dtype=object)
-    columns = names[heads], relation, names[tails], batch.scores, batch.is_known
+    columns = names[heads], relation, names[tails], _told(batch), batch.scores, batch.is_known
     return dict(zip(COLUMNS, columns, strict=True))
 
 
-TEXT_WRITERS = {".tsv": _tabs, ".csv": _commas, ".jsonl": _json_lines}
+def _told(batch: Predictions) -> Any:
+    """Return the probability of each row; None for known facts, and where there is no calibration."""
+    if batch.probabilities is None:
+        return np.full(len(batch), None)
+    return np.where(batch.is_known, np.full(len(batch), None), batch.probabilities)
+
+
+TEXT_WRITERS = {
+    ".tsv": _tabs,
+    ".csv": _commas,
+    ".jsonl": _json_lines,
+    ".nt": _statements,
+    ".ttl": _statements,
+}

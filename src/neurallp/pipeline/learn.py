@@ -26,6 +26,8 @@ from ..errors import ConfigError, DataError
 from ..graph.knowledge_base import KnowledgeBase, Split, hold_out, split_triples
 from ..graph.vocabulary import Relations
 from ..io.files import AnyPath
+from ..io.triples import Data, load
+from ..reasoning.calibration_sample import MAX_QUESTIONS
 from ..rules.rule import Rule
 from ..weighting.kinds import as_candidates, get_kind
 from ..weighting.kinds.base import Candidate
@@ -44,12 +46,12 @@ if TYPE_CHECKING:
     AnyTraining = TrainingLoop[Any, Any]
 
 #: The stages of a run, in order.
-Stage = Literal["plan", "train", "weigh"]
+Stage = Literal["plan", "train", "weigh", "calibrate"]
 
 #: Epochs of the neural model in the trial whether its training pays.
 TRIAL_EPOCHS = 3
 
-#: The share of the time limit that is set apart for saving the model and measuring it.
+#: The share of the time limit that is set apart for calibrating, saving and measuring the model.
 SAVING_SHARE = 0.06
 
 #: The share of the time limit that is left after planning which training may take, where rules are weighted.
@@ -111,7 +113,7 @@ class Checkpoints(Callbacks):
 
 
 def learn(
-    data: KnowledgeBase | Split,
+    data: Data,
     plan: Plan | None = None,
     *,
     given: Iterable[Rule] = (),
@@ -121,7 +123,10 @@ def learn(
     callbacks: Callbacks | None = None,
     **settings: Any,
 ) -> LearnedProgram:
-    """Return a program learned from a knowledge base or a split; it never sees the test part.
+    """Return a program learned from a path, a table, a knowledge base or a split; it never sees the test part.
+
+    It answers from all facts that are given but those of a test part: also from those that were held out to
+    choose settings and to calibrate.
 
     Without a plan, settings that are not given are chosen by trials on the validation part, or on a part of
     train where there is none: `preset`, `train`, `weigh`, and the fields of ModelConfig, TrainingConfig and
@@ -137,10 +142,11 @@ def learn(
         raise ConfigError(f"Give a plan or settings, not both: {', '.join(settings)}.")
     clock = minutes if isinstance(minutes, Clock) else Clock(minutes)
     checked = plan or make_plan(**{**settings, "train": settings.get("train") is not False})
+    data = load(data)
     whole = data if isinstance(data, Split) else split_triples(data, checked.seed)
     run = Run(whole.without_test(), engine, device, callbacks or Callbacks(), clock)
     program = run.learn(plan or run.decide(**settings), list(given))
-    program.kb = data if isinstance(data, KnowledgeBase) else whole.known
+    program.kb = data if isinstance(data, KnowledgeBase) else whole.given
     return program
 
 
@@ -162,6 +168,7 @@ class Run:
         if plan.weighting is not None and not (program.has_model and self.should_stop()):
             rules = chain(self.learned_rules(program), given)
             program.weighted_rules = self.weigh(plan.weighting, rules)
+        self.calibrate(program)
         program.plan = replace(plan, log=plan.log.and_cut(*self.cut))
         return program
 
@@ -220,6 +227,21 @@ class Run:
             self.cut.append(f"training after {len(training.history)} epochs")
         return finish(training, plan)
 
+    def calibrate(self, program: LearnedProgram) -> None:
+        """Fit the probabilities of answers; there are none where no held-out fact is answered."""
+        self.callbacks.on_stage("calibrate", MAX_QUESTIONS)
+        try:
+            program.calibrate(self.held_out_split(program.plan.seed), self.callbacks.on_progress)
+        except DataError:
+            return
+        except KeyboardInterrupt:
+            if not self.callbacks.on_interrupt("calibrate"):
+                raise
+
+    def held_out_split(self, seed: int) -> Split:
+        """Return the split with a validation part: its own, or a part of train where it has none."""
+        return self.split if len(self.split.valid) else hold_out(self.split, seed)
+
     def learned_rules(self, program: LearnedProgram) -> Iterator[Rule]:
         """Yield the most confident rules that the neural model learned, to weigh them."""
         if not program.has_model or program.plan.weighting is None:
@@ -236,7 +258,7 @@ class Run:
         weighting = make_weighting(self.split, config, given, self.device)
         judge = None
         if not len(self.split.valid):
-            judge = make_weighting(hold_out(self.split, config.seed), config, given, self.device)
+            judge = make_weighting(self.held_out_split(config.seed), config, given, self.device)
         weighting.on_fit = ValidationMrr(self.callbacks.on_mrr)
         try:
             weighted = weighting.run(self.callbacks.on_progress, self.should_stop, judge)

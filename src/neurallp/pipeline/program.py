@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from ..config import Part, Plan
+from ..config import Part, Plan, WeightingConfig
 from ..errors import ConfigError, DataError, require_choice, require_positive
 from ..evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
 from ..graph.knowledge_base import KnowledgeBase, Split
@@ -19,12 +19,14 @@ from ..io.models import folders
 from ..io.models import weighted as weighted_folders
 from ..io.models.calibration import read_calibration, recalibrated
 from ..io.models.plans import read_plan_log, write_plan_log
-from ..io.rules import guess_format, import_rules
+from ..io.rules import guess_format, import_rules, import_scored
 from ..reasoning.answers import Answer, Predictions, Proof, WhyNot
-from ..reasoning.calibration import Calibration, Sample, draw_sample, fit_calibration
-from ..reasoning.reasoner import Basis, Reasoner, has_logarithmic_scores, require_relations
+from ..reasoning.calibration import Calibration
+from ..reasoning.reasoner import Basis, Reasoner, require_relations
+from ..rules.listing import Listing, Order, list_rules
 from ..rules.rule import Rule, RuleFilter, RuleSet
 from ..weighting.weighted_rules import WeightedRules, select_rules
+from . import calibrating
 from .base import BaseProgram
 
 if TYPE_CHECKING:
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 
 #: Rules are listed down to this fraction of the confidence of their query's best rule.
 MIN_NORMALIZED_CONFIDENCE = 0.01
+
+#: Rules of a query that a listing chooses from.
+MAX_LISTED = 1000
 
 
 class Program(BaseProgram[Reasoner]):
@@ -62,7 +67,7 @@ class Program(BaseProgram[Reasoner]):
         query: str | None = None,
         *,
         limit: int = 10,
-        min_confidence: float = MIN_NORMALIZED_CONFIDENCE,
+        min_share: float = MIN_NORMALIZED_CONFIDENCE,
         max_length: int | None = None,
         allow: Collection[str] | None = None,
         deny: Collection[str] = (),
@@ -78,19 +83,45 @@ class Program(BaseProgram[Reasoner]):
             self.relations.id(name)
         every = range(self.relations.num_operators)
         queries = [*every] if query is None else [self.relations.operator_id(query)]
-        wanted = RuleFilter(min_confidence, max_length, allow, deny)
+        wanted = RuleFilter(min_share, max_length, allow, deny)
         return self._best_rules(queries, wanted, limit, kb or self.kb)
+
+    def listings(
+        self,
+        query: str | None = None,
+        *,
+        limit: int = 10,
+        order: Order = "clarity",
+        wanted: RuleFilter | None = None,
+        kb: KnowledgeBase | None = None,
+    ) -> list[Listing]:
+        """Return the rules of a query, or of all, as a person reads them: reasons first, in groups.
+
+        Groups, examples and the order by clarity need facts: `kb`, or the knowledge base learned from.
+        """
+        require_positive("limit", limit)
+        require_choice("order", order, get_args(Order))
+        wanted = wanted or RuleFilter(MIN_NORMALIZED_CONFIDENCE)
+        every = range(self.relations.num_operators)
+        queries = [*every] if query is None else [self.relations.operator_id(query)]
+        facts = kb or self.kb
+        found = self._best_rules(queries, wanted, MAX_LISTED, facts)
+        facts = None if facts is None else facts.with_relations(self.relations)
+        names = map(self.relations.operator_name, queries)
+        counted = [(name, list(filter(wanted.keeps_counted, found.about(name)))) for name in names]
+        return [list_rules(name, rules, facts, limit, order) for name, rules in counted if rules]
 
     def reasoner(self, kb: KnowledgeBase | None = None) -> Reasoner:
         """Return a reasoner over `kb`, or over the knowledge base learned from; the last one is cached."""
-        if self._last is not None and self._last[1].basis is not self.basis:
+        if self._last is not None and self._is_outdated(self._last[1]):
             self._last = None
-        found = super().reasoner(kb)
-        found.calibration = self.calibration
-        return found
+        return super().reasoner(kb)
+
+    def _is_outdated(self, reasoner: Reasoner) -> bool:
+        return reasoner.basis is not self.basis or reasoner.calibration is not self.calibration
 
     def _make_reasoner(self, kb: KnowledgeBase) -> Reasoner:
-        return Reasoner(kb, self.basis)
+        return Reasoner(kb, self.basis, calibration=self.calibration)
 
     def ask(
         self,
@@ -148,17 +179,12 @@ class Program(BaseProgram[Reasoner]):
         found = per_relation(ranks, questions, len(relations))
         return Evaluation.of(ranks), {relations[r]: evaluation for r, evaluation in found.items()}
 
-    def sample(
-        self, split: Split, part: Part = "valid", on_done: Callable[[int], None] = lambda num: None
-    ) -> Sample:
-        """Return the best answers to the questions of a part of `split`, and which of them are right."""
-        scorer, questions, known, _ = self._examine(split, part, "auto")
-        logarithmic = has_logarithmic_scores(self.basis)
-        return draw_sample(scorer, questions, known, logarithmic=logarithmic, on_done=on_done)
+    def calibrate(self, split: Split, on_done: Callable[[int], None] = lambda num: None) -> None:
+        """Fit the probabilities of answers on the validation part; answers have one from then on.
 
-    def calibrate(self, split: Split, method: str = "isotonic") -> None:
-        """Fit the probabilities of answers on the validation part; answers have one from then on."""
-        self.calibration = fit_calibration(self.sample(split), method)
+        Where there is no validation part, a tenth of the known facts is held out.
+        """
+        self.calibration = calibrating.calibrate(self.basis, split, self.seed, on_done)
 
     def _examine(
         self, split: Split, part: Part, engine: str
@@ -348,9 +374,15 @@ def _ask(split: Split, part: Part) -> tuple[Questions, KnownAnswers]:
 
 def load_program(path: AnyPath) -> Program:
     """Return the program of a model folder, or of a file of rules in any format that can be imported."""
-    if Path(path).is_file():
-        return RuleProgram(import_rules(path, guess_format(path)).rules)
-    return load_model(path)
+    if not Path(path).is_file():
+        return load_model(path)
+    if (scored := import_scored(path)) is not None:
+        learned = LearnedProgram(Plan(None, None, WeightingConfig()), weighted_rules=scored[0])
+        learned.calibration = scored[1]
+        return learned
+    program = RuleProgram(import_rules(path, guess_format(path)).rules)
+    program.calibration = read_calibration(path)
+    return program
 
 
 def load_model(folder: AnyPath) -> LearnedProgram:

@@ -1,6 +1,6 @@
 """Results of a reasoner: answers, proofs, missing facts and predictions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..graph.arrays import Flags, Floats, Ids
@@ -14,8 +14,8 @@ from .svg import draw_paths
 class Answer:
     """One answer to a question.
 
-    `rank` is the realistic rank among all candidates, known facts included. `probability` is set where a
-    calibration was fitted, for new answers that score above 0.
+    `rank` is the realistic rank among all candidates, known facts included. `probability` is how likely the
+    fact is true, where a calibration was fitted; None for known facts.
     """
 
     source: str
@@ -49,11 +49,94 @@ class Term:
 
 
 @dataclass(frozen=True)
+class Reason:
+    """What one rule, or several that predict nearly the same answers, add to a score (negative: against it).
+
+    `path` is the strongest of the first rule's paths, of which there are `num_paths`. A prior has no path of
+    its own: `num_others` counts the other sources that have the answer.
+    """
+
+    rules: tuple[Rule, ...]
+    path: tuple[str, ...]
+    contribution: float
+    num_paths: int = 1
+    num_others: int | None = None
+
+    @property
+    def facts(self) -> str:
+        """The facts of the strongest path; of a prior, how common the answer is."""
+        if self.num_others is not None:
+            return _commonness(self.num_others, self.contribution < 0)
+        links = facts_along(self.rules[0], self.path)
+        return " and ".join(links) or f"{self.path[0]} = {self.path[-1]}"
+
+    @property
+    def more(self) -> str:
+        """How many more paths and rules there are, in brackets, or nothing."""
+        counts = ((self.num_paths - 1, "more path"), (len(self.rules) - 1, "rule alike"))
+        said = [_plural(num, what) for num, what in counts if num > 0]
+        return f"  (and {', '.join(said)})" if said else ""
+
+    def __str__(self) -> str:
+        return self.facts + self.more
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the reason as one JSON object."""
+        first, *similar = map(str, self.rules)
+        return {
+            "rule": first,
+            "kind": self.rules[0].kind,
+            "similar": similar,
+            "contribution": self.contribution,
+            "path": self.path,
+            "num_paths": self.num_paths,
+            "because": self.facts,
+        }
+
+
+def _commonness(num: int, against: bool) -> str:
+    """Return in words how many other sources have an answer, which a prior counts for it, or against it."""
+    if num == 0:
+        return "an answer that no other has"
+    have = f"{num:,} others have it" if num > 1 else "1 other has it"
+    return f"{have} already" if against else f"a common answer: {have}"
+
+
+def _plural(num: int, what: str) -> str:
+    first, *rest = what.split()
+    if first == "more":
+        return f"{num:,} more {rest[0]}{'s' * (num > 1)}"
+    return f"{num:,} {first}{'s' * (num > 1)} {' '.join(rest)}"
+
+
+@dataclass(frozen=True)
+class Rest:
+    """The reasons on one side that are not shown: how many (None: not counted) and their sum."""
+
+    num: int | None = 0
+    contribution: float = 0.0
+
+    def __str__(self) -> str:
+        return "more reasons" if self.num is None else _plural(self.num, "more reason")
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the rest as one JSON object."""
+        return {"num": self.num, "contribution": self.contribution}
+
+
+@dataclass(frozen=True)
 class Proof:
-    """Why an answer has its score: the terms of the score, largest first, as many as were asked for."""
+    """Why an answer has its score.
+
+    `terms` are its largest terms, one for each rule and path. `reasons` and `against` group them by rule, and
+    add up to the score with what `rests` has of either side.
+    """
 
     answer: Answer
     terms: tuple[Term, ...]
+    reasons: tuple[Reason, ...] = ()
+    against: tuple[Reason, ...] = ()
+    rests: tuple[Rest, Rest] = (Rest(), Rest())
 
     @property
     def remainder(self) -> float:
@@ -61,16 +144,22 @@ class Proof:
         return self.answer.score - sum(term.contribution for term in self.terms)
 
     def __str__(self) -> str:
-        if not self.terms:
+        if not (self.reasons or self.against):
             return f"{self.answer} has no proof."
-        first, *rest = self.terms
-        lines = [f"{self.answer} {first.conjunction} {first}"]
-        return "\n".join([*lines, *(f"  and {term.conjunction} {term}" for term in rest)])
+        largest = max(abs(reason.contribution) for reason in (*self.reasons, *self.against))
+        lines = [str(self.answer)]
+        sides = ((BECAUSE, self.reasons, self.rests[0]), (ALTHOUGH, self.against, self.rests[1]))
+        for word, reasons, rest in sides:
+            told = [(reason.contribution, str(reason)) for reason in reasons]
+            told += [(rest.contribution, str(rest))] if rest.num != 0 else []
+            words = [word, *[""] * len(told)]
+            lines += [_line(words[i], *each, largest) for i, each in enumerate(told)]
+        return "\n".join(lines)
 
     def svg(self) -> str:
-        """Return a drawing of the paths that lead from the source to the answer, largest term on top."""
-        terms = [term for term in self.terms if term.rule.is_path_rule]
-        links = [(term.rule.body, term.path, f"{term.contribution:.3g}") for term in terms]
+        """Return a drawing of the facts: one box for each entity, arrows as wide as what they contribute."""
+        reasons = [reason for reason in (*self.reasons, *self.against) if reason.rules[0].is_path_rule]
+        links = [(reason.rules[0].body, reason.path, reason.contribution) for reason in reasons]
         return draw_paths(str(self.answer), self.answer.source, self.answer.entity, links)
 
     def as_dict(self) -> dict[str, object]:
@@ -84,7 +173,30 @@ class Proof:
             }
             for term in self.terms
         ]
-        return {**vars(self.answer), "terms": terms, "remainder": self.remainder}
+        reasons, against = ([reason.as_dict() for reason in side] for side in (self.reasons, self.against))
+        rests = {"more_reasons": self.rests[0].as_dict(), "more_against": self.rests[1].as_dict()}
+        grouped = {"reasons": reasons, "against": against, **rests}
+        return {**vars(self.answer), **grouped, "terms": terms, "remainder": self.remainder}
+
+
+BECAUSE, ALTHOUGH = "because", "although"
+
+#: Characters of the bar of the largest contribution.
+BAR = 10
+
+
+def _line(word: str, contribution: float, text: str, largest: float) -> str:
+    return f"  {word:8} {contribution:+8.2f} {bar(contribution, largest):{BAR}} {text}"
+
+
+def bar(contribution: float, largest: float) -> str:
+    """Return a bar as long as a contribution; the largest has the full length.
+
+    >>> bar(2.0, 4.0), bar(-0.01, 4.0)
+    ('█████', '▏')
+    """
+    eighths = max(1, round(8 * BAR * min(1.0, abs(contribution) / (largest or 1.0))))
+    return "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
 
 
 @dataclass(frozen=True)
@@ -120,18 +232,28 @@ class MissingFact:
 
 @dataclass(frozen=True)
 class WhyNot:
-    """The rules that lack one fact each to reach an answer, the most confident first."""
+    """The rules that lack one fact each to reach an answer, the weightiest first, and those against it."""
 
     answer: Answer
     follows: bool
     missing_facts: tuple[MissingFact, ...]
+    against: tuple[Reason, ...] = ()
 
     def __str__(self) -> str:
+        return "\n".join([self._begin(), *(f"  {fact}" for fact in self.missing_facts), *self._end()])
+
+    def _begin(self) -> str:
         if self.follows:
             return f"{self.answer} follows already; ask why with explain."
         if not self.missing_facts:
             return f"{self.answer} does not follow, and no rule is just one fact short of it."
-        return "\n".join([f"{self.answer} does not follow:", *(f"  {fact}" for fact in self.missing_facts)])
+        return f"{self.answer} does not follow:"
+
+    def _end(self) -> Iterator[str]:
+        if self.against:
+            yield "What speaks against it:"
+        largest = max((abs(reason.contribution) for reason in self.against), default=0.0)
+        yield from (_line("", reason.contribution, str(reason), largest)[9:] for reason in self.against)
 
     def as_dict(self) -> dict[str, object]:
         """Return the answer and its missing facts as one JSON object."""
@@ -146,7 +268,13 @@ class WhyNot:
             }
             for fact in self.missing_facts
         ]
-        return {**vars(self.answer), "follows": self.follows, "missing_facts": missing_facts}
+        against = [reason.as_dict() for reason in self.against]
+        return {
+            **vars(self.answer),
+            "follows": self.follows,
+            "missing_facts": missing_facts,
+            "against": against,
+        }
 
 
 def facts_along(rule: Rule, path: Sequence[str]) -> list[str]:
@@ -165,9 +293,18 @@ class Predictions:
     scores: Floats
     is_known: Flags
     num_questions: int
+    probabilities: Floats | None = None  # how likely each is true, where a calibration was fitted
 
     def __len__(self) -> int:
         return len(self.sources)
+
+    def above(self, probability: float) -> "Predictions":
+        """Return those that are known facts, or at least so likely; without probabilities, none is."""
+        likely = 0.0 if self.probabilities is None else self.probabilities
+        kept = self.is_known | (likely >= probability)
+        columns = self.sources[kept], self.entities[kept], self.scores[kept], self.is_known[kept]
+        probabilities = None if self.probabilities is None else self.probabilities[kept]
+        return Predictions(self.kb, self.query, *columns, self.num_questions, probabilities)
 
     @property
     def ends(self) -> tuple[Ids, Ids]:

@@ -9,18 +9,19 @@ import numpy as np
 
 from ..errors import ConfigError, DataError, DataWarning
 from ..evaluation import best_places, rank_within
-from ..graph.arrays import Floats, Ids
+from ..graph.arrays import Flags, Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.questions import KnownAnswers
 from ..graph.scores import Scores
 from ..graph.vocabulary import Relations, relation_of
-from ..rules.paths import find_paths, reachable_sets, reachable_sets_to
+from ..rules.paths import count_edges, find_paths, follow, reachable_sets, reachable_sets_to
 from ..rules.rule import Rule
 from ..rules.support import body_ids
-from .answers import Answer, MissingFact, Predictions, Proof, Term, WhyNot
+from .answers import Answer, MissingFact, Predictions, Proof, Reason, Rest, Term, WhyNot
 from .base import BaseReasoner
-from .calibration import Calibration, normalized_scores
-from .scorers import Basis, HasRelations, RuleScorer, choose_scorer
+from .calibration import Calibration
+from .probabilities import Probabilities
+from .scorers import Basis, HasRelations, RuleScorer, RuleShare, choose_scorer
 
 __all__ = ["Basis", "HasRelations", "Reasoner", "has_logarithmic_scores", "require_relations"]
 
@@ -30,13 +31,20 @@ QUESTIONS_AT_ONCE = 8192
 #: Rules of a query that `why_not` examines.
 RULES_EXAMINED = 200
 
+#: Pairs of entities that are tried as the ends of a missing fact.
+ENDS_TRIED = 50
+
+#: Paths of a reason that are counted.
+MAX_PATHS = 999
+
 
 class Reasoner(BaseReasoner):
     """Answers questions about a knowledge base with a model or rules, learned on it or on another."""
 
-    calibration: Calibration | None = None
-
-    def __init__(self, kb: KnowledgeBase, basis: Basis, engine: str = "auto") -> None:
+    def __init__(
+        self, kb: KnowledgeBase, basis: Basis, engine: str = "auto", calibration: Calibration | None = None
+    ) -> None:
+        self.calibration = calibration
         self.basis = basis if isinstance(basis, HasRelations) else tuple(basis)
         super().__init__(kb, _relations_to_ask(kb, self.basis), engine)
 
@@ -63,35 +71,76 @@ class Reasoner(BaseReasoner):
         return self._describe(source, query, entities[best], values[best], (entities, values))
 
     def explain(self, head: str, relation: str, tail: str, k: int = 3) -> Proof:
-        """Return why (head, relation, tail) scores what it does, with its `k` largest terms."""
+        """Return why (head, relation, tail) scores what it does: `k` terms, `k` reasons for and against."""
         source, query, answer, found = self._answer(head, relation, tail)
-        terms = islice(self.scorer.terms(source, query, answer), k) if found.score else ()
-        return Proof(found, tuple(Term(rule, self._names(path), value) for rule, path, value in terms))
+        if not found.score:
+            return Proof(found, ())
+        terms = islice(self.scorer.terms(source, query, answer), k)
+        told = tuple(Term(rule, self._names(path), value) for rule, path, value in terms)
+        shares = self.scorer.shares(source, query, answer)
+        sides = [[each for each in shares if (each.contribution < 0) == against] for against in (False, True)]
+        ends = source, query, answer
+        reasons, against = (tuple(self._reason(each, ends) for each in side[:k]) for side in sides)
+        rests = Rest(*_sum_up(sides[0][k:])), Rest(*_sum_up(sides[1][k:]))
+        return Proof(found, told, reasons, against, rests)
+
+    def _reason(self, share: RuleShare, ends: tuple[int, int, int]) -> Reason:
+        """Return what rules add to a score, with the strongest path of the first."""
+        paths = iter(share.paths)
+        path = self._names(next(paths))
+        if share.rules[0].kind == "prior":
+            return Reason(share.rules, path, share.contribution, num_others=self._num_others(*ends))
+        num_paths = 1 + sum(1 for _ in islice(paths, MAX_PATHS))
+        return Reason(share.rules, path, share.contribution, num_paths)
+
+    def _num_others(self, source: int, query: int, answer: int) -> int:
+        """Return how many sources but this one have the answer."""
+        having = follow(self.operators, np.array([answer]), self.relations.inverse(query))
+        return int((having != source).sum())
 
     def why_not(self, head: str, relation: str, tail: str, k: int = 3) -> WhyNot:
-        """Return the `k` most confident rules that lack one fact to reach (head, relation, tail).
+        """Return the `k` weightiest rules that lack one fact to reach (head, relation, tail).
 
-        An answer follows where a rule reaches it and it scores above 0; a prior alone does not count.
+        And the rules that speak against it. An answer follows where a rule reaches it and it scores above 0;
+        a prior alone does not count.
         """
         source, query, answer, found = self._answer(head, relation, tail)
         reached = self.scorer.reached(np.array([source]), np.array([query]))
         follows = bool(reached.at(np.array([0]), np.array([answer]))[0] > 0)
-        missing_facts = () if follows else islice(self._missing_facts(source, query, answer), k)
-        return WhyNot(found, follows, tuple(missing_facts))
+        if follows:
+            return WhyNot(found, follows, ())
+        against = [share for share in self.scorer.shares(source, query, answer) if share.contribution < 0]
+        reasons = tuple(self._reason(share, (source, query, answer)) for share in against[:k])
+        missing_facts = islice(self._missing_facts(source, query, answer), k)
+        return WhyNot(found, follows, tuple(missing_facts), reasons)
 
     def predict(
-        self, relations: Iterable[str] | None = None, k: int = 10, *, known: bool = False
+        self,
+        relations: Iterable[str] | None = None,
+        k: int = 10,
+        *,
+        known: bool = False,
+        also_known: KnowledgeBase | None = None,
     ) -> Iterator[Predictions]:
         """Yield the `k` best answers of every source to every relation (`~name`: its inverse), in batches.
 
         Facts are left out unless `known`, and so are answers that only a prior supports: it is equal for
-        every source.
+        every source. `also_known` has facts of the same entities that are known but not answered from, such
+        as those of a test part.
         """
         names = self.relations if relations is None else relations
+        facts = self._known if also_known is None else self._with(also_known)
         for query in [self.relations.operator_id(name) for name in names]:
             for first in range(0, len(self.kb.entities), QUESTIONS_AT_ONCE):
                 sources = np.arange(first, min(first + QUESTIONS_AT_ONCE, len(self.kb.entities)))
-                yield self._predict(sources, query, k, known)
+                yield self._predict(sources, query, k, known, facts)
+
+    def _with(self, others: KnowledgeBase) -> KnownAnswers:
+        """Return the known answers of these facts and of others."""
+        if others.entities != self.kb.entities:
+            raise ConfigError("The facts that are also known must be about the same entities.")
+        renumbered = others.with_relations(self.relations).facts
+        return KnownAnswers(np.concatenate([self.kb.facts, renumbered]), len(self.relations))
 
     def _question(self, head: str | None, relation: str, tail: str | None) -> tuple[int, int]:
         if (head is None) == (tail is None):
@@ -125,7 +174,7 @@ class Reasoner(BaseReasoner):
             np.where(np.isneginf(scores), 0, scores).tolist(),  # a source that is no candidate shows 0
             rank_within(scores, row[1], len(self.kb.entities)).realistic.tolist(),
             np.isin(entities, facts).tolist(),
-            self._probabilities(entities, facts, row),
+            self._probabilities((source, query), scores, np.isin(entities, facts), row),
             strict=True,
         )
         name, operator = self.kb.entities[source], self.relations.operator_name(query)
@@ -134,16 +183,21 @@ class Reasoner(BaseReasoner):
             for entity, score, rank, known, probability in columns
         ]
 
-    def _probabilities(self, entities: Ids, facts: Ids, row: tuple[Ids, Floats]) -> list[float | None]:
-        """Return the calibrated probabilities of answers; None for facts and for scores not above 0."""
+    @cached_property
+    def probabilities(self) -> Probabilities | None:
+        """The probabilities of answers on these facts; None without a calibration."""
         if self.calibration is None:
-            return [None] * len(entities)
-        candidates = np.zeros(len(self.kb.entities))
-        candidates[row[0]] = row[1]
-        candidates[facts] = -np.inf
-        normalized = normalized_scores(candidates, self.scorer.has_logarithmic_scores)
-        found = self.calibration.probabilities(normalized)
-        return [float(found[entity]) if candidates[entity] > 0 else None for entity in entities]
+            return None
+        return Probabilities(self.calibration, self.kb, self._known, self.scorer.has_logarithmic_scores)
+
+    def _probabilities(
+        self, question: tuple[int, int], scores: Floats, known: Flags, row: tuple[Ids, Floats]
+    ) -> list[float | None]:
+        """Return the probabilities of answers with these scores; None for known facts."""
+        if self.probabilities is None:
+            return [None] * len(scores)
+        found = self.probabilities.of(*question, scores, row).tolist()
+        return [None if is_known else each for each, is_known in zip(found, known.tolist(), strict=True)]
 
     def _missing_facts(self, source: int, query: int, answer: int) -> Iterator[MissingFact]:
         for rule in islice(self.scorer.rules(query), RULES_EXAMINED):
@@ -152,15 +206,23 @@ class Reasoner(BaseReasoner):
                 yield from self._missing_fact(rule, source, query, answer)
 
     def _missing_fact(self, rule: Rule, source: int, query: int, answer: int) -> Iterator[MissingFact]:
-        """Yield the missing link of a rule that the fewest facts could fill, or nothing."""
+        """Yield the missing link of a rule that the fewest facts could fill, or nothing.
+
+        A link that is a fact already is none that is missing, though the path along it may be one that the
+        rule's inequalities exclude.
+        """
         body = body_ids(rule, self.relations)
         starts = reachable_sets(self.operators, body, source)
         stops = reachable_sets_to(self.operators, body, answer)[1:]
-        num_ways = [len(here) * len(there) for here, there in zip(starts, stops, strict=False)]
+        num_ways = [
+            len(here) * len(there) - count_edges(self.operators, here, k, there)
+            for here, k, there in zip(starts, body, stops, strict=False)
+        ]
         for position in sorted(np.flatnonzero(num_ways).tolist(), key=lambda i: (num_ways[i], -i)):
-            # Two entities on each side are enough to avoid the fact in question itself.
-            for ends in product(starts[position][:2].tolist(), stops[position][:2].tolist()):
+            for ends in islice(product(starts[position].tolist(), stops[position].tolist()), ENDS_TRIED):
                 if self._is_asked(body[position], ends, (source, query, answer)):
+                    continue
+                if self.operators.has_edge(ends[0], body[position], ends[1]):
                     continue
                 before = next(find_paths(self.operators, body[:position], source, ends[0]))
                 after = next(find_paths(self.operators, body[position + 1 :], ends[1], answer))
@@ -173,11 +235,11 @@ class Reasoner(BaseReasoner):
         source, query, answer = asked
         return (ends[0], k, ends[1]) in {asked, (answer, self.relations.inverse(query), source)}
 
-    def _predict(self, sources: Ids, query: int, k: int, known: bool) -> Predictions:
+    def _predict(self, sources: Ids, query: int, k: int, known: bool, answers: KnownAnswers) -> Predictions:
         queries = np.full(len(sources), query)
         scores = self.scorer.reached(sources, queries)
         facts = np.zeros(len(scores.values), dtype=bool)
-        facts[scores.places(*self._known.pairs(sources, queries))] = True
+        facts[scores.places(*answers.pairs(sources, queries))] = True
         wanted = np.flatnonzero((scores.values > 0) & (known | ~facts))
         rows, values = scores.rows[wanted], scores.values[wanted]
         order = np.lexsort((-values, rows))
@@ -193,12 +255,24 @@ class Reasoner(BaseReasoner):
             values[best],
             facts[chosen],
             len(sources),
+            self._predicted(sources[rows[best]], query, values[best]),
         )
+
+    def _predicted(self, sources: Ids, query: int, scores: Floats) -> Floats | None:
+        """Return the probabilities of answers with these scores; `sources` has that of each, ascending."""
+        if self.probabilities is None:
+            return None
+        return self.probabilities.of_many(self, sources, query, scores)
 
 
 def has_logarithmic_scores(basis: Basis) -> bool:
     """Return whether the scores of a model or of rules are logarithms (those of weighted rules are)."""
     return choose_scorer(basis).has_logarithmic_scores
+
+
+def _sum_up(shares: Sequence[RuleShare]) -> tuple[int, float]:
+    """Return how many reasons there are and the sum of their contributions."""
+    return len(shares), sum(share.contribution for share in shares)
 
 
 # Relations

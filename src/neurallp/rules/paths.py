@@ -30,6 +30,11 @@ def reachable_sets_to(operators: Operators, body: Body, answer: int) -> list[Ids
     return reachable_sets(operators, tuple(map(operators.inverse, reversed(body))), answer)[::-1]
 
 
+def count_edges(operators: Operators, here: Ids, k: int, there: Ids) -> int:
+    """Return the number of edges by which operator `k` leads from any of `here` to any of `there`."""
+    return len(_edges_between(operators, here, k, there)[0])
+
+
 def find_paths(operators: Operators, body: Body, source: int, answer: int) -> Iterator[Path]:
     """Yield every path along `body` from `source` to `answer`; only completable prefixes are extended."""
     completable = reachable_sets_to(operators, body, answer)

@@ -18,7 +18,7 @@ class Rule:
 
     target: str
     body: tuple[str, ...]
-    #: How much the rule is trusted: a neural model's alpha, or the number given or measured by its origin.
+    #: Right conclusions / conclusions, counted on facts; a neural model's alpha until that is counted.
     confidence: float
     #: The confidence (of weighted rules: the absolute weight) divided by the largest of the same target.
     normalized_confidence: float = 1.0
@@ -28,6 +28,10 @@ class Rule:
     support: int | None = None
     #: The number of distinct (source, answer) pairs that the body predicts; None if not counted.
     num_predictions: int | None = None
+    #: Of these, the number whose source has some answer of the target; None if not counted.
+    num_answerable: int | None = None
+    #: The number of paths to these pairs; None if not counted.
+    num_paths: int | None = None
     #: Further inequality constraints, as pairs (i, j) of positions i < j; (0, 1) is X != A.
     inequalities: tuple[tuple[int, int], ...] = ()
     #: Weighted rules only: the most that the rule adds to a score; negative where it lowers scores.
@@ -43,6 +47,27 @@ class Rule:
         if self.support is None or self.num_predictions is None:
             return None
         return self.support / self.num_predictions if self.num_predictions else 0.0
+
+    @property
+    def stated_confidence(self) -> float:
+        """The confidence to tell others: counted on facts, or else the number that the rule came with."""
+        measured = self.measured_confidence
+        return self.confidence if measured is None else measured
+
+    @property
+    def pca_confidence(self) -> float | None:
+        """AMIE's confidence under the partial completeness assumption; None if not counted.
+
+        A prediction counts as wrong only where the source has some answer: one without any is not known.
+        """
+        if self.support is None or self.num_answerable is None:
+            return None
+        return self.support / self.num_answerable if self.num_answerable else 0.0
+
+    @property
+    def is_against(self) -> bool:
+        """Whether the rule lowers the scores of what it predicts."""
+        return self.weight is not None and self.weight < 0
 
     @property
     def is_vacuous(self) -> bool:
@@ -86,7 +111,8 @@ class Rule:
 
     def as_dict(self) -> dict[str, object]:
         """Return the rule as one JSON object, its text included."""
-        return {**vars(self), "measured_confidence": self.measured_confidence, "rule": str(self)}
+        derived = {"measured_confidence": self.measured_confidence, "pca_confidence": self.pca_confidence}
+        return {**vars(self), **derived, "rule": str(self)}
 
     def __str__(self) -> str:
         if self.kind == "prior":
@@ -149,16 +175,26 @@ class RuleSet(Sequence[Rule]):
 class RuleFilter:
     """Which rules to keep. `allow` and `deny` are relations of the body, in either direction."""
 
-    min_confidence: float = 0.0  # normalised: as a fraction of the query's best
+    min_share: float = 0.0  # of the query's best rule: normalised confidence
     max_length: int | None = None
     allow: Collection[str] | None = None
     deny: Collection[str] = ()
+    #: Of rules that were counted on facts: the least confidence and support.
+    min_confidence: float = 0.0
+    min_support: int = 0
+
+    def keeps_counted(self, rule: Rule) -> bool:
+        """Return whether the counts of a rule suffice; a rule without counts passes."""
+        measured = rule.measured_confidence
+        return rule.support is None or (
+            rule.support >= self.min_support and (measured or 0.0) >= self.min_confidence
+        )
 
     def keeps(self, rule: Rule) -> bool:
         """Return whether a rule passes all conditions."""
         names = set(map(relation_of, rule.body))
         return (
-            rule.normalized_confidence >= self.min_confidence
+            rule.normalized_confidence >= self.min_share
             and (self.max_length is None or len(rule.body) <= self.max_length)
             and (self.allow is None or names <= set(self.allow))
             and names.isdisjoint(self.deny)

@@ -62,9 +62,12 @@ def drop_vacuous(rules: Iterable[Rule]) -> RuleSet:
 def require_distinct_ends(rules: Iterable[Rule]) -> RuleSet:
     """Return the rules with X != Y; counts made without the constraint are removed."""
     return RuleSet(
-        rule if rule.distinct_ends else replace(rule, distinct_ends=True, support=None, num_predictions=None)
-        for rule in rules
+        rule if rule.distinct_ends else replace(_uncounted(rule), distinct_ends=True) for rule in rules
     )
+
+
+def _uncounted(rule: Rule) -> Rule:
+    return replace(rule, support=None, num_predictions=None, num_answerable=None, num_paths=None)
 
 
 def require_distinct_variables(rules: Iterable[Rule]) -> RuleSet:
@@ -77,7 +80,7 @@ def _with_distinct_variables(rule: Rule) -> Rule:
     inequalities = tuple(pair for pair in pairs if pair != (0, len(rule.body)))
     if rule.distinct_ends and rule.inequalities == inequalities:
         return rule
-    return replace(rule, distinct_ends=True, inequalities=inequalities, support=None, num_predictions=None)
+    return replace(_uncounted(rule), distinct_ends=True, inequalities=inequalities)
 
 
 def normalize(rules: Iterable[Rule]) -> RuleSet:

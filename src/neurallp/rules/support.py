@@ -7,6 +7,7 @@ an enumeration of paths.
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,8 +52,24 @@ def measure(rules: Iterable[Rule], kb: KnowledgeBase) -> RuleSet:
 def measure_on(rule: Rule, operators: Operators, relations: Relations) -> Rule:
     """Return a path rule with its predictions and support counted on the edges of `operators`."""
     body, target = body_ids(rule, relations), relations.operator_id(rule.target)
-    predictions, support = count_predictions(operators, body, target, rule.all_inequalities)
-    return replace(rule, support=support, num_predictions=predictions)
+    return _counted(rule, count_conclusions(operators, body, target, rule.all_inequalities))
+
+
+class Conclusions(NamedTuple):
+    """What a rule concludes: pairs, those that are facts, those whose source has an answer, and paths."""
+
+    num_predictions: int
+    support: int
+    num_answerable: int
+    num_paths: int
+
+
+def _counted(rule: Rule, counts: Conclusions) -> Rule:
+    """Return a rule with its counts. Its confidence is then counted too, but for a neural model's alpha."""
+    counted = replace(rule, **counts._asdict())
+    if rule.weight is None:
+        return counted
+    return replace(counted, confidence=counted.measured_confidence or 0.0)
 
 
 def _measure_unary(rule: Rule, operators: Operators, kb: KnowledgeBase) -> Rule:
@@ -62,9 +79,10 @@ def _measure_unary(rule: Rule, operators: Operators, kb: KnowledgeBase) -> Rule:
     predicted = np.unique(operators.sources[operators.operators == operator_id(rule.body[0])])
     if answer < 0 or rule.distinct_ends:
         predicted = predicted[(predicted != answer) & (answer >= 0)]
-    right = (operators.operators == operator_id(rule.target)) & (operators.targets == answer)
-    support = int(np.isin(predicted, operators.sources[right]).sum())
-    return replace(rule, support=support, num_predictions=len(predicted))
+    asked = operators.operators == operator_id(rule.target)
+    support = int(np.isin(predicted, operators.sources[asked & (operators.targets == answer)]).sum())
+    answerable = int(np.isin(predicted, operators.sources[asked]).sum())
+    return _counted(rule, Conclusions(len(predicted), support, answerable, len(predicted)))
 
 
 def predicts_on(rule: Rule, operators: Operators, relations: Relations) -> bool:
@@ -72,15 +90,18 @@ def predicts_on(rule: Rule, operators: Operators, relations: Relations) -> bool:
     return _count_pairs(operators, body_ids(rule, relations), 0, rule.distinct_ends, max_pairs=1)[0] > 0
 
 
-def count_predictions(
+def count_conclusions(
     operators: Operators, body: Body, target: int, inequalities: Inequalities
-) -> tuple[int, int]:
-    """Return the number of distinct pairs that `body` predicts, and of those that are facts of `target`."""
+) -> Conclusions:
+    """Return the counts of the distinct pairs that `body` predicts for a query, over all sources."""
     if _constrains_only_ends(inequalities, len(body)):
         return _count_pairs(operators, body, target, bool(inequalities))
-    predicted = _keys(list_pairs(operators, body, inequalities), operators)
-    facts = _keys(list_pairs(operators, [target], ()), operators)
-    return len(predicted), int(np.isin(predicted, facts, assume_unique=True).sum())
+    paths = count_paths(operators, body, inequalities, np.arange(operators.num_entities))
+    pairs = np.stack([paths.rows, paths.entities], axis=1)
+    facts = list_pairs(operators, [target], ())
+    right = np.isin(_keys(pairs, operators), _keys(facts, operators), assume_unique=True)
+    answerable = np.isin(pairs[:, 0], facts[:, 0])
+    return Conclusions(len(pairs), int(right.sum()), int(answerable.sum()), int(paths.values.sum()))
 
 
 def _count_pairs(
@@ -89,14 +110,15 @@ def _count_pairs(
     target: int,
     distinct_ends: bool,
     max_pairs: int = np.iinfo(np.int64).max,
-) -> tuple[int, int]:
+) -> Conclusions:
     from .support_kernels import count_pairs
 
     graph = operators.offsets, operators.operators, operators.targets
     seen = np.full((2, operators.num_entities), -1, dtype=np.int64)
     asked = np.array(body, dtype=np.int64), target, distinct_ends
-    predictions, support = count_pairs(*graph, *asked, seen, np.empty_like(seen), max_pairs)
-    return int(predictions), int(support)
+    ways = np.empty(seen.shape)
+    counts = count_pairs(*graph, *asked, seen, np.empty_like(seen), ways, max_pairs)
+    return Conclusions(*map(int, counts))
 
 
 def _constrains_only_ends(inequalities: Inequalities, length: int) -> bool:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..graph.arrays import Flags, Ids
+from ..graph.arrays import Flags, Floats, Ids
 from ..graph.compilation import compiled, kernel, kernel_function
 
 
@@ -39,17 +39,21 @@ def count_pairs(
     distinct_ends: bool,
     seen: Ids,
     ends: Ids,
+    ways: Floats,
     max_pairs: int,
-) -> tuple[int, int]:
-    """Return the number of pairs that the body predicts and of those that are edges of `goal`.
+) -> tuple[int, int, int, float]:
+    """Return the number of pairs that the body predicts, and counts of them.
 
-    Stops after the source at which there are `max_pairs`. `seen` (2, entity) marks the entities reached and
-    the goal's targets; `ends` (2, entity) holds the entities of this step and of the next. Both are given,
-    because numba takes three times as long to compile lists.
+    The counts are how many are edges of `goal`, how many have a source with some edge of `goal`, and the
+    paths to them. Stops after the source at which there are `max_pairs`. `seen` (2, entity) marks the
+    entities reached and the goal's targets; `ends` (2, entity) holds the entities of this step and of the
+    next, `ways` (2, entity) the paths to them. All are given, because numba takes three times as long to
+    compile lists.
     """
-    predictions = support = 0
+    predictions = support = answerable = 0
+    paths = 0.0
     for source in range(len(offsets) - 1):
-        ends[0, 0] = source
+        ends[0, 0], ways[0, source] = source, 1.0
         num = 1
         for depth in range(len(body)):
             num_before, num = num, 0
@@ -60,10 +64,11 @@ def count_pairs(
                     target = targets[edge]
                     if seen[0, target] != source * len(body) + depth:
                         seen[0, target] = source * len(body) + depth
-                        ends[(depth + 1) % 2, num] = target
+                        ends[(depth + 1) % 2, num], ways[(depth + 1) % 2, target] = target, 0.0
                         num += 1
+                    ways[(depth + 1) % 2, target] += ways[depth % 2, entity]
                     edge += 1
-        edge = _first_edge(offsets, operators, source, goal)
+        first = edge = _first_edge(offsets, operators, source, goal)
         while edge < offsets[source + 1] and operators[edge] == goal:
             seen[1, targets[edge]] = source
             edge += 1
@@ -72,9 +77,11 @@ def count_pairs(
             if not (distinct_ends and answer == source):
                 predictions += 1
                 support += seen[1, answer] == source
+                answerable += edge > first
+                paths += ways[len(body) % 2, answer]
         if predictions >= max_pairs:
             break
-    return predictions, support
+    return predictions, support, answerable, paths
 
 
 @compiled(nogil=True, cache=True)

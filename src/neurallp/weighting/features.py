@@ -92,11 +92,19 @@ class Features:
 class FeatureWalker:
     """Computes features on the CPU. Each thread needs its own, as it holds working memory and buffers.
 
-    Takes 24 bytes x entities x (longest body + 1), 12 bytes for each entry, and 12 for each segment.
+    Takes 24 bytes x entities x (longest body + 1), 12 bytes for each entry, and 12 for each segment; in
+    double precision, which reasoning uses and fitting does not need, 20 bytes for each entry.
     """
 
-    def __init__(self, index: GraphIndex, max_length: int, max_entries: int = MAX_ENTRIES) -> None:
+    def __init__(
+        self,
+        index: GraphIndex,
+        max_length: int,
+        max_entries: int = MAX_ENTRIES,
+        precision: type = np.float32,
+    ) -> None:
         self.index, self.edges, self.max_entries = index, index.segments, max_entries
+        self.precision = precision
         self.scratch: Scratch = scratch_for(index.num_entities, index.num_operators, max_length)
         self._buffers: list[Entries] = []
 
@@ -120,11 +128,11 @@ class FeatureWalker:
             done = plan.kind.gather(plan.compiled, self, batch, entries, ends)
             if done or not batch.size:
                 return Features(entries, ends[:done])
-            self._buffers[number] = entries_for(2 * len(entries.entities))
+            self._buffers[number] = entries_for(2 * len(entries.entities), self.precision)
 
     def _buffer(self, number: int) -> Entries:
         while len(self._buffers) <= number:
-            self._buffers.append(entries_for(self.max_entries))
+            self._buffers.append(entries_for(self.max_entries, self.precision))
         return self._buffers[number]
 
 

@@ -44,6 +44,6 @@ def _concatenate(found: Sequence[tuple[int, RuleFeatures]]) -> NumpyFeatures:
     numbers = np.array([number for number, _ in found], dtype=np.int32)
     bounds = np.cumsum([0, *(len(features.entities) for _, features in found)])
     entries = Entries(
-        entities.astype(np.uint32), forward.astype(np.float32), backward.astype(np.float32), numbers, bounds
+        entities.astype(np.uint32), forward.astype(np.float64), backward.astype(np.float64), numbers, bounds
     )
     return NumpyFeatures(entries, np.array([len(found)]))

@@ -18,7 +18,7 @@ from neurallp.io.models import neural as models
 from neurallp.io.models.folders import FORMAT_VERSION
 from neurallp.io.rules.table import read_rules
 from neurallp.pipeline.learn import prepare
-from neurallp.reasoning.calibration import Platt
+from neurallp.reasoning.calibration import Calibration
 from neurallp.rules.rule import RuleSet
 
 SMALL = {"embedding_size": 8, "hidden_size": 8, "num_epochs": 1, "learning_rate": 0.01}
@@ -213,7 +213,7 @@ def test_every_file_of_settings_carries_the_format_version(saves, tmp_path, name
 
 def test_a_calibration_and_a_checkpoint_of_another_format_are_refused(split, folder, monkeypatch):
     program = load_model(folder)
-    program.calibration = Platt(1.0, 0.0)
+    program.calibration = Calibration((0.0, 1.0), (1.0,) * 5, {}, (0.0, -1.0, -2.0))
     program.save(folder)
     change(folder / "calibration.json", format_version=1)
     assert "has format version 1" in message_of(folder)

@@ -8,12 +8,12 @@ import pytest
 
 from neurallp.errors import FormatError
 from neurallp.io import rules as package
-from neurallp.io.rules import EXPORTS, IMPORTS, LOSSLESS, export_rules, guess_format, import_rules
+from neurallp.io.rules import EXPORTS, IMPORTS, LOSSLESS, SCORED, export_rules, guess_format, import_rules
 from neurallp.rules.rule import Rule, RuleSet
 
 UNCLE = Rule("uncle", ("father", "brother"), 0.5, distinct_ends=True, support=60, num_predictions=120)
 FOLDER = Path(package.__file__).parent
-SHARED = {"__init__", "atoms", "base", "logic"}
+SHARED = {"__init__", "atoms", "base", "logic", "scored"}
 
 
 def module(name):
@@ -36,7 +36,7 @@ def test_every_import_can_parse_and_recognize(form):
 
 def test_every_module_of_the_package_is_registered_or_shared():
     modules = {path.stem for path in FOLDER.glob("*.py")}
-    assert modules == SHARED | {*EXPORTS.values()} | {*IMPORTS.values()}
+    assert modules == SHARED | {*EXPORTS.values()} | {*IMPORTS.values()} | {*SCORED.values()}
 
 
 def test_every_format_that_is_written_and_read_is_recognized(tmp_path):

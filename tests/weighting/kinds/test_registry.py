@@ -97,7 +97,7 @@ def test_a_toy_kind_in_one_file_is_mined_weighted_saved_loaded_printed_and_expla
     assert loaded.weighted_rules.queries[knows].rules == weighted.rules
     np.testing.assert_array_equal(loaded.weighted_rules.queries[knows].weights, weighted.weights)
 
-    rules = loaded.rules("knows", kb=split.known, min_confidence=0)
+    rules = loaded.rules("knows", kb=split.known, min_share=0)
     assert "knows(X, Y) <= member of(X, A), member of(Y, A), X != Y" in map(str, rules)
     write_rules(tmp_path / "rules.tsv", rules)
     assert read_rules(tmp_path / "rules.tsv") == rules

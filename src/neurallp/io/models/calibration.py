@@ -1,41 +1,60 @@
-"""A model's calibration, beside it in its folder."""
+"""A calibration, in the folder of its model or beside its file of rules."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ...reasoning.calibration import METHODS, Calibration
-from ..files import AnyPath
-from .folders import FORMAT_VERSION, damaged, read_json, require_version, to_json, write_together
+from ...reasoning.calibration import Calibration
+from ..files import AnyPath, atomic_write, read_bytes
+from .folders import FORMAT_VERSION, checksums, damaged, read_json, require_version, to_json
 
 CALIBRATION = "calibration.json"
 
 
-def write_calibration(folder: AnyPath, calibration: Calibration) -> None:
-    """Put a calibration beside the model it was fitted for."""
-    content = {"format_version": FORMAT_VERSION, "method": calibration.method, **asdict(calibration)}
-    write_together(folder, {CALIBRATION: to_json(content)})
+def calibration_path(source: AnyPath) -> Path:
+    """Return where the calibration of a model folder, or of a file of rules, is kept."""
+    path = Path(source)
+    return path / CALIBRATION if path.is_dir() else path.with_name(f"{path.name}.{CALIBRATION}")
 
 
-def read_calibration(folder: AnyPath) -> Calibration | None:
-    """Return the calibration of a folder, or None where there is none."""
-    path = Path(folder) / CALIBRATION
+def write_calibration(source: AnyPath, calibration: Calibration) -> None:
+    """Put a calibration beside the model or the rules that it was fitted for."""
+    rules = {} if Path(source).is_dir() else {"rules": _checksum(Path(source))}
+    content = {"format_version": FORMAT_VERSION, **rules, **asdict(calibration)}
+    atomic_write(calibration_path(source), to_json(content))
+
+
+def read_calibration(source: AnyPath) -> Calibration | None:
+    """Return the calibration of a model folder or of a file of rules, or None where there is none.
+
+    One that was fitted before the file of rules changed counts as none.
+    """
+    path = calibration_path(source)
     if not path.is_file():
         return None
     content = read_json(path, dict)
-    require_version(folder, content)
+    require_version(path, content)
+    if not Path(source).is_dir() and content.get("rules") != _checksum(Path(source)):
+        return None
     try:
-        kind = METHODS[content["method"]]
-        return kind(**{field.name: _numbers(content[field.name]) for field in fields(kind)})
-    except (KeyError, TypeError, ValueError) as error:
+        intercepts = {str(query): _numbers(row) for query, row in content["intercepts"].items()}
+        knots, coefficients, others = (
+            _numbers(content[name]) for name in ("knots", "coefficients", "others")
+        )
+        highest = float(content["highest"])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise damaged(path, error) from error
+    return Calibration(knots, coefficients, intercepts, others, highest)
 
 
-def _numbers(value: Any) -> Any:
-    """Return a number, or numbers, as the dataclasses hold them."""
-    return tuple(map(float, value)) if isinstance(value, list) else float(value)
+def _checksum(path: Path) -> str:
+    return checksums({path.name: read_bytes(path)})[path.name]
+
+
+def _numbers(values: Any) -> tuple[float, ...]:
+    return tuple(map(float, values))
 
 
 @contextmanager

@@ -5,17 +5,22 @@ A format is a module of this package. One that can be written defines `render`, 
 """
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import DataError, DataWarning, FormatError, require_choice
 from ...rules.rule import Rule
 from ..files import AnyPath, atomic_write, read_utf8
 from ..names import find_unwritable
 from .base import RuleFile
+
+if TYPE_CHECKING:
+    from ...reasoning.calibration import Calibration
+    from ...weighting.weighted_rules import WeightedRules
+    from .scored import ScoredRule
 
 #: Format -> the module that writes it: `render(rules, prefixes)` returns the text.
 EXPORTS = MappingProxyType(
@@ -31,6 +36,12 @@ EXPORTS = MappingProxyType(
     }
 )
 
+#: Format -> the module that writes a whole weighted model, so that its scores can be computed elsewhere:
+#: `render(weighted)` returns the text.
+SCORED = MappingProxyType(
+    {"scored-json": "scored_json", "scored-prolog": "scored_prolog", "scored-sql": "scored_sql"}
+)
+
 #: Format -> the module that reads it: `parse(text, path)` returns a RuleFile, and `recognizes(text)` whether
 #: a text looks like this format. The order is the one in which `guess_format` tries them.
 IMPORTS = MappingProxyType({"tsv": "table", "json": "json_list", "anyburl": "anyburl", "amie": "amie"})
@@ -41,11 +52,12 @@ LOSSLESS = ("json", "tsv")
 
 def export_rules(
     path: AnyPath, rules: Iterable[Rule], form: str, prefixes: Mapping[str, str] | None = None
-) -> None:
+) -> list[Rule]:
     """Write rules in one of the formats `EXPORTS`.
 
     `prefixes` map the prefixes of names such as `ex:father` to IRIs; only SPARQL uses them. Formats of other
     programs get the deductive rules only, and a rule for `~uncle` as the equivalent rule for `uncle`.
+    Returns the rules that the file holds.
     """
     require_choice("The format", form, tuple(EXPORTS))
     given = list(rules)
@@ -53,7 +65,39 @@ def export_rules(
         raise DataError(f"{path}: there are no rules to write.")
     _require_writable(given)
     kept = given if form in LOSSLESS else _deductive(given)
+    if not kept:
+        raise DataError(f"{path}: no rule is a chain with a positive weight, which is what {form} can hold.")
     atomic_write(path, _module(EXPORTS[form]).render(kept, prefixes or {}))
+    return kept
+
+
+def export_scored(
+    path: AnyPath, weighted: "WeightedRules", form: str, calibration: "Calibration | None" = None
+) -> None:
+    """Write a whole weighted model in one of the formats `SCORED`; only scored-json has the calibration."""
+    require_choice("The format", form, tuple(SCORED))
+    names = [*weighted.relations, *(rule.answer for rule in _named_answers(weighted) if rule.answer)]
+    for name in names:
+        if why := find_unwritable(name):
+            raise FormatError(f"Name {name!r} {why}. Rename it.")
+    beside = (calibration,) if form == "scored-json" else ()
+    atomic_write(path, _module(SCORED[form]).render(weighted, *beside))
+
+
+def _named_answers(weighted: "WeightedRules") -> "Iterator[ScoredRule]":
+    from .scored import scored_rules
+
+    return scored_rules(weighted)
+
+
+def import_scored(path: AnyPath) -> "tuple[WeightedRules, Calibration | None] | None":
+    """Return the model of a file in the format scored-json, or None where it is in another."""
+    module = _module(SCORED["scored-json"])
+    text = read_utf8(path)
+    found: tuple[WeightedRules, Calibration | None] | None = None
+    if module.recognizes(text):
+        found = module.parse_weighted(text, Path(path))
+    return found
 
 
 def _deductive(rules: Iterable[Rule]) -> list[Rule]:

@@ -12,15 +12,10 @@ HEADER = """\
 
 
 def render(rules: Sequence[Rule], prefixes: Mapping[str, str]) -> str:
-    """Return a clause for each rule; its probability is the measured or else the normalised confidence."""
+    """Return a clause for each rule; its probability is its confidence."""
     return HEADER + entity_clauses(rules) + "".join(_clause(rule) for rule in rules)
 
 
 def _clause(rule: Rule) -> str:
-    probability = decimal(_probability(rule))
+    probability = decimal(min(1.0, rule.stated_confidence))
     return f"{probability}::derived(X, {quote_atom(rule.target)}, Y) :- {PROLOG.body(rule)}.\n"
-
-
-def _probability(rule: Rule) -> float:
-    measured = rule.measured_confidence
-    return rule.normalized_confidence if measured is None else measured

@@ -20,5 +20,5 @@ def render(rules: Sequence[Rule], prefixes: Mapping[str, str]) -> str:
 
 
 def _clause(rule: Rule) -> str:
-    target, confidence = quote_atom(rule.target), decimal(rule.confidence)
+    target, confidence = quote_atom(rule.target), decimal(rule.stated_confidence)
     return f"derived(X, {target}, Y, {confidence}) :- {PROLOG.body(rule)}.\n"

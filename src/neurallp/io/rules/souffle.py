@@ -36,5 +36,5 @@ def render(rules: Sequence[Rule], prefixes: Mapping[str, str]) -> str:
 
 
 def _clause(rule: Rule) -> str:
-    target, confidence = quote_symbol(rule.target), decimal(rule.confidence)
+    target, confidence = quote_symbol(rule.target), decimal(rule.stated_confidence)
     return f"derived(X, {target}, Y, {confidence}) :- {SOUFFLE.body(rule)}.\n"

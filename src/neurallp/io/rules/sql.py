@@ -24,14 +24,14 @@ def _select(rule: Rule) -> str:
     columns = [_columns(place, operator) for place, operator in enumerate(rule.body)]
     entities = [columns[0][0], *(left for _, left in columns)] if columns else ["f0.entity"]
     conditions = [
-        *(f"f{i}.relation = {_literal(relation_of(name))}" for i, name in enumerate(rule.body)),
+        *(f"f{i}.relation = {literal(relation_of(name))}" for i, name in enumerate(rule.body)),
         *(f"{before[1]} = {after[0]}" for before, after in pairwise(columns)),
         *(f"{entities[i]} <> {entities[j]}" for i, j in rule.all_inequalities),
     ]
     tables = ", ".join(f"facts AS f{i}" for i in range(len(columns))) or ENTITIES
-    what = f"{entities[0]} AS head, {_literal(rule.target)} AS relation, {entities[-1]} AS tail"
+    what = f"{entities[0]} AS head, {literal(rule.target)} AS relation, {entities[-1]} AS tail"
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    return f"SELECT DISTINCT {what}, {decimal(rule.confidence)} AS confidence FROM {tables}{where}"
+    return f"SELECT DISTINCT {what}, {decimal(rule.stated_confidence)} AS confidence FROM {tables}{where}"
 
 
 def _columns(place: int, operator: str) -> tuple[str, str]:
@@ -40,5 +40,6 @@ def _columns(place: int, operator: str) -> tuple[str, str]:
     return (tail, head) if is_inverse(operator) else (head, tail)
 
 
-def _literal(name: str) -> str:
+def literal(name: str) -> str:
+    """Return a name as a string of SQL."""
     return "'" + name.replace("'", "''") + "'"

@@ -18,6 +18,8 @@ COLUMNS = (
     "normalized_confidence",
     "support",
     "num_predictions",
+    "num_answerable",
+    "num_paths",
     "distinct_ends",
     "inequalities",
     "weight",
@@ -57,19 +59,20 @@ def render(rules: Sequence[Rule], prefixes: Mapping[str, str]) -> str:
 
 def recognizes(text: str) -> bool:
     """Return whether a text starts with the column names."""
-    return text.startswith("\t".join(COLUMNS))
+    return {"target", "body", "confidence"} <= {*text.partition("\n")[0].split("\t")}
 
 
 def parse(text: str, path: Path) -> RuleFile:
     """Return the rules of a table; `path` names the file in errors."""
     # Only \n ends a line: str.splitlines also splits at characters that names may contain.
     lines = text.split("\n")
-    if tuple(lines[0].split("\t")[:-1]) != COLUMNS:
+    columns = lines[0].split("\t")[:-1]
+    if not set(columns) <= {*COLUMNS} or not {"target", "body", "confidence"} <= {*columns}:
         raise FormatError(f"{path}:1: expected the columns {', '.join(COLUMNS)}, got {lines[0]!r}.")
     rules, faults = [], []
     for number, line in enumerate(lines[1:], 2):
         try:
-            rules += [_parse_line(line)] if line else []
+            rules += [_parse_line(line, columns)] if line else []
         except (ValueError, TypeError) as error:
             faults.append(f"{path}:{number}: not a rule ({error}): {line!r}.")
     if faults:
@@ -77,11 +80,12 @@ def parse(text: str, path: Path) -> RuleFile:
     return RuleFile(RuleSet(rules))
 
 
-def _parse_line(line: str) -> Rule:
+def _parse_line(line: str, columns: Sequence[str]) -> Rule:
+    """Return the rule of a line; a column that an older file does not have keeps its default."""
     values = line.split("\t")
-    if len(values) < len(COLUMNS):
-        raise ValueError(f"expected {len(COLUMNS) + 1} tab-separated fields, got {len(values)}")
-    return make_rule(dict(zip(COLUMNS, map(json.loads, values), strict=False)))
+    if len(values) < len(columns):
+        raise ValueError(f"expected {len(columns) + 1} tab-separated fields, got {len(values)}")
+    return make_rule(dict(zip(columns, map(json.loads, values), strict=False)))
 
 
 def make_rule(fields: Mapping[str, Any]) -> Rule:

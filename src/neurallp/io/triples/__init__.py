@@ -10,8 +10,10 @@ add a format, add its module here and its suffixes to `READERS` or `WRITERS`.
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
+from os import PathLike
 from pathlib import Path, PurePath
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -36,12 +38,21 @@ WRITERS: dict[str, ModuleType] = {**READERS, ".pl": prolog, ".problog": prolog}
 PARTS = {"facts": "facts", "train": "train", "valid": "valid", "dev": "valid", "test": "test"}
 
 
-def load(path: AnyPath) -> KnowledgeBase | Split:
-    """Return the knowledge base in a file of triples, or the split in a folder of such files.
+#: What facts are given as: a path, a table (pandas, polars, Arrow), or what `load` returns.
+Data = AnyPath | KnowledgeBase | Split | Any
 
-    Warns of entities that occur only in valid or test (no rule can answer about them), and of literals.
+
+def load(data: Data) -> KnowledgeBase | Split:
+    """Return the knowledge base of a file of triples or of a table, or the split of a folder of such files.
+
+    A knowledge base or a split is returned as it is. Warns of entities that occur only in valid or test (no
+    rule can answer about them), and of literals.
     """
-    path = Path(path)
+    if isinstance(data, KnowledgeBase | Split):
+        return data
+    if not isinstance(data, str | PathLike):
+        return tables.from_table(data)
+    path = Path(data)
     files = {part: read_file(file) for part, file in find_parts(path).items()}
     for file in files.values():
         _warn_of_literals(file)

@@ -1,7 +1,8 @@
 """Scorers: how a neural model, weighted rules or given rules score answers, one module for each."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from itertools import islice
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from ...graph.arrays import Ids
 from ...graph.knowledge_base import KnowledgeBase
@@ -14,6 +15,17 @@ from ...weighting.weighted_rules import WeightedRules
 
 #: A rule, one path along its body, and what both add to the score of the answer at the path's end.
 PathTerm = tuple[Rule, Path, float]
+
+#: Terms of a score that are grouped by rule, at most.
+MAX_TERMS = 2000
+
+
+class RuleShare(NamedTuple):
+    """What rules that predict nearly the same answers add to one score, and the paths of the first."""
+
+    rules: tuple[Rule, ...]
+    contribution: float
+    paths: Iterable[Path]  # the strongest first
 
 
 @runtime_checkable
@@ -55,6 +67,21 @@ class RuleScorer(Protocol):
     def terms(self, source: int, query: int, answer: int) -> Iterator[PathTerm]:
         """Yield the terms whose contributions add up to the score of an answer, largest first."""
         ...
+
+    def shares(self, source: int, query: int, answer: int) -> list[RuleShare]:
+        """Return what each rule, or group of rules, adds to the score of an answer, largest first."""
+        ...
+
+
+def group_terms(terms: Iterable[PathTerm]) -> list[RuleShare]:
+    """Return the shares of rules whose terms come one by one; `MAX_TERMS` of them are taken."""
+    totals: dict[Rule, float] = {}
+    paths: dict[Rule, list[Path]] = {}
+    for rule, path, contribution in islice(terms, MAX_TERMS):
+        totals[rule] = totals.get(rule, 0.0) + contribution
+        paths.setdefault(rule, []).append(path)
+    shares = [RuleShare((rule,), total, paths[rule]) for rule, total in totals.items()]
+    return sorted(shares, key=lambda share: -abs(share.contribution))
 
 
 def choose_scorer(basis: Basis) -> type[RuleScorer]:

@@ -14,7 +14,7 @@ from ...rules.paths import find_paths
 from ...rules.rule import Rule
 from ...rules.simplify import invert_rule
 from ...rules.support import PathCounter, body_ids, count_paths
-from . import PathTerm
+from . import PathTerm, RuleShare, group_terms
 
 
 class GivenScorer:
@@ -78,3 +78,7 @@ class GivenScorer:
             for path in find_paths(self.operators, body_ids(rule, self.relations), source, answer):
                 if rule.satisfies_inequalities(path):
                     yield rule, path, rule.confidence
+
+    def shares(self, source: int, query: int, answer: int) -> list[RuleShare]:
+        """Return what each rule adds to the score of an answer."""
+        return group_terms(self.terms(source, query, answer))

@@ -17,7 +17,7 @@ from ...neural.rules import extract_rules
 from ...rules.extraction import body_confidence
 from ...rules.rule import Rule
 from ..paths import PathSearch, memory_norms
-from . import PathTerm
+from . import PathTerm, RuleShare, group_terms
 
 
 class NeuralScorer:
@@ -55,6 +55,10 @@ class NeuralScorer:
                 path,
                 contribution,
             )
+
+    def shares(self, source: int, query: int, answer: int) -> list[RuleShare]:
+        """Return what each rule adds to the score of an answer."""
+        return group_terms(self.terms(source, query, answer))
 
     @torch.no_grad()
     def _attend(self, queries: Ids) -> Attention:

@@ -13,6 +13,7 @@ from ...graph.knowledge_base import KnowledgeBase
 from ...graph.operators import Operators
 from ...graph.parallel import num_cores
 from ...graph.scores import Scores
+from ...graph.vocabulary import relation_of
 from ...rules.rule import Rule
 from ...weighting.excluded import ExcludedCandidates
 from ...weighting.features import Features, FeatureWalker, ask
@@ -20,10 +21,13 @@ from ...weighting.features_numpy import can_use_numpy, gather_in_numpy
 from ...weighting.graph_index import GraphIndex
 from ...weighting.kinds import CompiledRules, compile_rules, get_kind
 from ...weighting.weighted_rules import WeightedRules
-from . import PathTerm
+from . import PathTerm, RuleShare
 
 #: Questions that a thread takes at a time.
 CHUNK = 64
+
+#: Rules whose predictions from a source overlap at least this much (Jaccard) are one reason of a proof.
+MIN_OVERLAP = 0.8
 
 #: The first single questions are answered in numpy: so many take less time than loading the compiled loops,
 FEW_QUESTIONS = 10
@@ -123,7 +127,7 @@ class WeightedScorer:
         try:
             return self._idle.pop()
         except IndexError:
-            return FeatureWalker(self.index, self.weighted.max_depth)
+            return FeatureWalker(self.index, self.weighted.max_depth, precision=np.float64)
 
     def _compile(self, query: int) -> tuple[CompiledRules, Floats]:
         """Return a query's rules, compiled, and the dense term of each entity's score; kept once made."""
@@ -154,6 +158,41 @@ class WeightedScorer:
             if (following := next(terms, None)) is not None:
                 heapq.heappush(heap, (-abs(following[-1]), next(order), following, terms))
 
+    def shares(self, source: int, query: int, answer: int) -> list[RuleShare]:
+        """Return the contributions to a score; rules that predict nearly the same from the source are one."""
+        if self.excluded.has(source, query, answer):
+            return []
+        predicted = self._predicted(source, query)
+        groups: list[tuple[set[int], list[tuple[int, float]]]] = []
+        for each in sorted(self._contributions(source, query, answer), key=lambda each: -abs(each[1])):
+            entities = predicted.get(each[0], set())
+            for leader, members in groups:
+                same_side = (members[0][1] < 0) == (each[1] < 0)
+                if same_side and entities and len(entities & leader) >= MIN_OVERLAP * len(entities | leader):
+                    members.append(each)
+                    break
+            else:
+                groups.append((entities, [each]))
+        shares = [self._share(query, members, (source, answer)) for _, members in groups]
+        return sorted(shares, key=lambda share: -abs(share.contribution))
+
+    def _share(self, query: int, members: list[tuple[int, float]], ends: tuple[int, int]) -> RuleShare:
+        """Return the share of rules given by number and contribution; the clearest of them comes first."""
+        rules = tuple(sorted((self.weighted.rule(query, number) for number, _ in members), key=_clearest))
+        paths = (path for path, _ in get_kind(rules[0].kind).paths(self.index, rules[0], ends))
+        return RuleShare(rules, sum(contribution for _, contribution in members), paths)
+
+    def _predicted(self, source: int, query: int) -> dict[int, set[int]]:
+        """Return the entities that each rule predicts from a source, by the rule's number."""
+        predicted: dict[int, set[int]] = {}
+        for _, found in self._gather(query, np.array([source])):
+            entities, rules, *_ = found.rows(0)
+            order = np.argsort(rules, kind="stable")
+            numbers, starts = np.unique(rules[order], return_index=True)
+            parts = np.split(entities[order], starts[1:])
+            predicted |= {int(n): set(part.tolist()) for n, part in zip(numbers, parts, strict=True)}
+        return predicted
+
     def _contributions(self, source: int, query: int, answer: int) -> Iterator[tuple[int, float]]:
         """Yield the contribution of each rule, by its number, to the score of one answer."""
         compiled, dense = self._compile(query)
@@ -173,3 +212,9 @@ class WeightedScorer:
         rule = self.weighted.rule(query, number)
         for path, share in get_kind(rule.kind).paths(self.index, rule, ends):
             yield rule, path, contribution * share
+
+
+def _clearest(rule: Rule) -> tuple[bool, bool, int, float]:
+    """Return a key that puts chains first, those without their own relation, short and confident ones."""
+    recursive = relation_of(rule.target) in map(relation_of, rule.body)
+    return rule.kind != "chain", recursive, len(rule.body), -rule.confidence

@@ -1,0 +1,77 @@
+"""Weighted rules as other programs need them to compute the same scores: by name, with all three weights.
+
+A scored export holds every kind of rule and everything else that decides a score: which relations are
+reflexive, and whether linked entities are candidates. Its languages compute features as `weighting.kinds`
+does, so what they define must be changed together with the kinds.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import FormatError
+from ...graph.vocabulary import Relations
+from ...weighting.kinds import get_kind
+from ...weighting.kinds.base import Candidate
+from ...weighting.weighted_rules import WeightedQuery, WeightedRules
+
+#: Kinds whose features are walk probabilities along a body.
+CHAINS = ("chain", "against")
+
+#: The kinds that the scored exports define.
+SCORED_KINDS = (*CHAINS, "prior", "unary", "anchored", "mirrored")
+
+
+class ScoredRule(NamedTuple):
+    """A rule by name, with its weights for indicator, forward and backward feature."""
+
+    query: str
+    kind: str
+    operators: tuple[str, ...]
+    answer: str | None
+    weights: tuple[float, float, float]
+    confidence: float
+    text: str
+
+
+def scored_rules(weighted: WeightedRules) -> Iterator[ScoredRule]:
+    """Yield the rules of all queries that have a weight; raise for a kind that no export defines."""
+    name = weighted.relations.operator_name
+    for query, own in weighted.queries.items():
+        for number, candidate in enumerate(own.rules):
+            if candidate.kind not in SCORED_KINDS:
+                raise FormatError(f"No scored export defines rules of the kind {candidate.kind!r}.")
+            weights = own.weights[number].tolist()
+            if any(weights):
+                yield ScoredRule(
+                    name(query),
+                    candidate.kind,
+                    tuple(map(name, candidate.operators)),
+                    candidate.constant,
+                    (weights[0], weights[1], weights[2]),
+                    float(own.confidences[number]),
+                    str(weighted.rule(query, number)),
+                )
+
+
+def from_scored(described: Mapping[str, Any]) -> WeightedRules:
+    """Return the weighted rules of a description; raise KeyError, TypeError or ValueError if invalid."""
+    relations = Relations(described["relations"])
+    reflexive = np.array([name in set(described["reflexive"]) for name in relations])
+    found: dict[int, list[tuple[Candidate, list[float], float]]] = {}
+    for rule in described["rules"]:
+        get_kind(rule["kind"])
+        body = tuple(map(relations.operator_id, rule["operators"]))
+        candidate = Candidate(rule["kind"], body, rule["answer"])
+        if len(rule["weights"]) != 3:
+            raise ValueError(f"a rule has three weights, got {rule['weights']}")
+        row = candidate, list(map(float, rule["weights"])), float(rule["confidence"])
+        found.setdefault(relations.operator_id(rule["query"]), []).append(row)
+    queries = {query: _weighted_query(rows) for query, rows in found.items()}
+    return WeightedRules(relations, reflexive, queries, excludes_linked=bool(described["excludes_linked"]))
+
+
+def _weighted_query(rows: list[tuple[Candidate, list[float], float]]) -> WeightedQuery:
+    candidates, weights, confidences = zip(*rows, strict=True)
+    return WeightedQuery(tuple(candidates), np.array(weights), np.array(confidences))

@@ -1,0 +1,73 @@
+"""Weighted rules as one JSON object with all weights, which reads back as the same model."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ...errors import FormatError, NeuralLPError
+from ...reasoning.calibration import Calibration
+from ...weighting.weighted_rules import WeightedRules
+from .scored import from_scored, scored_rules
+
+FORMAT = "neurallp scored rules, version 1"
+
+MEANING = (
+    "score(source, query, entity) = sum over the query's rules of weights . (indicator, forward, backward); "
+    "features of a chain: 1 and log(1 + 100 p) / log(101) of the probabilities p of a random walk along its "
+    "operators and of one back; see docs/formats.md for the other kinds."
+)
+
+
+def render(weighted: WeightedRules, calibration: Calibration | None = None) -> str:
+    """Return the model and its calibration as text; numbers keep all their digits."""
+    described: dict[str, Any] = {
+        "format": FORMAT,
+        "meaning": MEANING,
+        "relations": list(weighted.relations),
+        "reflexive": [
+            name for name, flag in zip(weighted.relations, weighted.reflexive, strict=True) if flag
+        ],
+        "excludes_linked": weighted.excludes_linked,
+        "calibration": None if calibration is None else asdict(calibration),
+        "rules": [
+            {
+                "query": rule.query,
+                "kind": rule.kind,
+                "operators": rule.operators,
+                "answer": rule.answer,
+                "weights": rule.weights,
+                "confidence": rule.confidence,
+                "rule": rule.text,
+            }
+            for rule in scored_rules(weighted)
+        ],
+    }
+    return json.dumps(described, indent=1, ensure_ascii=False) + "\n"
+
+
+def recognizes(text: str) -> bool:
+    """Return whether a text begins as this format does."""
+    return text.lstrip().startswith("{") and FORMAT in text[:200]
+
+
+def parse_weighted(text: str, path: Path) -> tuple[WeightedRules, Calibration | None]:
+    """Return the weighted rules of a text as `render` writes it, and their calibration where there is one."""
+    try:
+        described = json.loads(text)
+        return from_scored(described), _calibration(described["calibration"])
+    except (ValueError, TypeError, KeyError, AttributeError, NeuralLPError) as error:
+        raise FormatError(
+            f"{path}: expected scored rules as `neurallp export` writes them ({error})."
+        ) from error
+
+
+def _calibration(described: Mapping[str, Any] | None) -> Calibration | None:
+    if described is None:
+        return None
+    rows = {name: tuple(map(float, row)) for name, row in described["intercepts"].items()}
+    knots, coefficients, others = (
+        tuple(map(float, described[name])) for name in ("knots", "coefficients", "others")
+    )
+    return Calibration(knots, coefficients, rows, others)

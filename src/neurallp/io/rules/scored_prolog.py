@@ -1,0 +1,211 @@
+"""Weighted rules as a Prolog program that computes their scores; for SWI-Prolog.
+
+The bodies of a query are a tree that shares their prefixes, so that each is walked once for a source.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+from ...graph.vocabulary import is_inverse, relation_of
+from ...weighting.kinds.shared_neighbours import SMOOTHING
+from ...weighting.weighted_rules import WeightedRules
+from .atoms import decimal
+from .logic import quote_atom
+from .scored import CHAINS, ScoredRule, scored_rules
+
+HEADER = """\
+% Scores of weighted rules, for SWI-Prolog. Facts: fact(Head, Relation, Tail), from a file loaded besides.
+% ?- answers(anna, uncle, Pairs).            Score-Entity pairs for (anna, uncle, ?), the best first
+% ?- answers(carl, inv(uncle), Pairs).       for (?, uncle, carl)
+% ?- score(anna, uncle, carl, Score).
+% Entities that are not listed score 0, or are no candidates.
+:- encoding(utf8).
+:- multifile fact/3.
+:- dynamic fact/3, relation/2, chains/2, prior/2, unary/4, shared/6.
+:- discontiguous chains/2, prior/2, unary/4, shared/6.
+"""
+
+PROGRAM = """
+answers(Source, Query, Answers) :-
+    scores(Source, Query, Pairs),
+    findall(Score-Entity, member(Entity-Score, Pairs), Scored),
+    sort(1, @>=, Scored, Answers).
+
+score(Source, Query, Entity, Score) :- scores(Source, Query, Pairs), member(Entity-Score, Pairs).
+
+scores(Source, Query, Pairs) :-
+    findall(Entity-Amount,
+            ( amount(Source, Query, Entity, Amount), candidate(Source, Query, Entity) ),
+            Amounts),
+    keysort(Amounts, Sorted),
+    sums(Sorted, Pairs).
+
+sums([], []).
+sums([Entity-Amount|Rest], [Entity-Sum|Pairs]) :-
+    sums(Rest, Entity, Amount, Sum, Others), sums(Others, Pairs).
+
+sums([Entity-More|Rest], Entity, Amount, Sum, Others) :- !,
+    Next is Amount + More, sums(Rest, Entity, Next, Sum, Others).
+sums(Others, _, Sum, Sum, Others).
+
+relation_of(inv(Relation), Relation) :- !.
+relation_of(Relation, Relation).
+
+inverse(inv(Relation), Relation) :- !.
+inverse(Relation, inv(Relation)).
+
+edge(Source, inv(Relation), Target) :- !, fact(Target, Relation, Source).
+edge(Source, Relation, Target) :- fact(Source, Relation, Target).
+
+:- table targets/3, entity_list/1, arrivals/4.
+targets(Entity, Operator, Targets) :-
+    findall(Target, edge(Entity, Operator, Target), Found), sort(Found, Targets).
+
+% The targets of an operator, each with the number of its edges that arrive there, and their number.
+arrivals(Entity, Operator, Number, Arrivals) :-
+    targets(Entity, Operator, Targets), length(Targets, Number), inverse(Operator, Inverse),
+    findall(Target-Size,
+            ( member(Target, Targets), targets(Target, Inverse, Others), length(Others, Size) ),
+            Arrivals).
+
+entity_list(Entities) :-
+    findall(Entity, (fact(Entity, _, _) ; fact(_, _, Entity)), Found), sort(Found, Entities).
+
+log_scale(P, Value) :- Value is log(1 + 100 * P) / log(101).
+
+weighted(Forward, Backward, [W0, W1, W2], Amount) :-
+    log_scale(Forward, F), log_scale(Backward, B), Amount is W0 + W1 * F + W2 * B.
+
+% Chains: chains(Query, Nodes). A node is step(Operator, Weights, Nodes); Weights = [] where no body ends.
+amount(Source, Query, Entity, Amount) :-
+    chains(Query, Nodes), walked(Nodes, [Source-w(1.0, 1.0)], Entity, Amount).
+amount(Source, Query, Entity, Amount) :-
+    unary(Query, Operator, Entity, Amount), targets(Source, Operator, [_|_]),
+    entity_list(All), memberchk(Entity, All).
+amount(_, Query, Entity, Amount) :-
+    prior(Query, Weight), inverse(Query, Inverse), entity_list(All), member(Entity, All),
+    targets(Entity, Inverse, Sources), length(Sources, Number), Number > 0,
+    Amount is Weight * log(1 + Number).
+amount(Source, Query, Entity, Amount) :-
+    shared(Query, Kind, Operator, W0, W1, W2),
+    findall(E-C, confidence(Kind, Source, Query, Operator, E, C), Found), keysort(Found, Sorted),
+    combined(Sorted, Combined), member(Entity-c(Largest, Doubt), Combined),
+    NoisyOr is 1 - Doubt, weighted(Largest, NoisyOr, [W0, W1, W2], Amount).
+
+walked(Nodes, Frontier, Entity, Amount) :-
+    member(step(Operator, Weights, Children), Nodes),
+    follow(Frontier, Operator, Reached), Reached \\== [],
+    (   Weights \\== [], member(Entity-w(Forward, Backward), Reached),
+        weighted(Forward, Backward, Weights, Amount)
+    ;   Children \\== [], walked(Children, Reached, Entity, Amount)
+    ).
+
+follow(Frontier, Operator, Reached) :-
+    findall(Target-w(F, B),
+            ( member(Entity-w(Forward, Backward), Frontier), arrivals(Entity, Operator, Number, Arrivals),
+              member(Target-Size, Arrivals), F is Forward / Number, B is Backward / Size ),
+            Found),
+    keysort(Found, Sorted), merged(Sorted, Reached).
+
+merged([], []).
+merged([E-w(F1, B1), E-w(F2, B2)|Rest], Merged) :- !,
+    F is F1 + F2, B is B1 + B2, merged([E-w(F, B)|Rest], Merged).
+merged([Pair|Rest], [Pair|Merged]) :- merged(Rest, Merged).
+
+% Shared neighbours: of the other entities with a neighbour, the share that has the answer, or that is one.
+confidence(anchored, Source, Query, Operator, Entity, Confidence) :-
+    inverse(Operator, Inverse), targets(Source, Operator, Neighbours), member(Neighbour, Neighbours),
+    Neighbour \\== Source, targets(Neighbour, Inverse, All),
+    subtract_one(All, Source, Others), length(Others, Size),
+    findall(E, (member(Other, Others), targets(Other, Query, Es), member(E, Es), E \\== Source), Found),
+    msort(Found, Sorted), counted(Sorted, Counts), member(Entity-Count, Counts),
+    Confidence is Count / (Size + SMOOTHING).
+confidence(mirrored, Source, Query, Operator, Entity, Confidence) :-
+    inverse(Operator, Inverse), targets(Source, Query, Known), subtract_one(Known, Source, Answers),
+    findall(N, (member(Answer, Answers), targets(Answer, Operator, Ns), member(N, Ns), N \\== Source), Found),
+    msort(Found, Sorted), counted(Sorted, Counts), member(Neighbour-Tally, Counts),
+    targets(Neighbour, Inverse, All), subtract_one(All, Source, Group), length(Group, Size),
+    member(Entity, Group), (memberchk(Entity, Answers) -> Count is Tally - 1 ; Count = Tally), Count > 0,
+    Confidence is Count / (Size - 1 + SMOOTHING).
+
+subtract_one(List, Item, Rest) :- exclude(==(Item), List, Rest).
+
+counted([], []).
+counted([Item|Rest], [Item-Number|Counts]) :- run(Rest, Item, 1, Number, Others), counted(Others, Counts).
+
+run([Item|Rest], Item, Sofar, Number, Others) :- !, Next is Sofar + 1, run(Rest, Item, Next, Number, Others).
+run(Others, _, Number, Number, Others).
+
+combined([], []).
+combined([E-C|Rest], Combined) :- Doubt is 1.0 - C, combine(Rest, E, C, Doubt, Combined).
+
+combine([E-C|Rest], E, Largest, Doubt, Combined) :- !,
+    Max is max(Largest, C), Less is Doubt * (1.0 - C), combine(Rest, E, Max, Less, Combined).
+combine(Rest, E, Largest, Doubt, [E-c(Largest, Doubt)|Combined]) :- combined(Rest, Combined).
+
+"""
+
+CANDIDATE = """\
+candidate(Source, Query, Entity) :-
+    ( Source \\== Entity -> true ; relation_of(Query, Relation), relation(Relation, true) )LINKED.
+"""
+
+LINKED = """,
+    ( targets(Source, Query, Known), memberchk(Entity, Known) -> true
+    ; \\+ (relation(R, _), (fact(Source, R, Entity) ; fact(Entity, R, Source))) )"""
+
+
+def render(weighted: WeightedRules) -> str:
+    """Return the program."""
+    rules = list(scored_rules(weighted))
+    relations = zip(weighted.relations, weighted.reflexive.tolist(), strict=True)
+    declared = [f"relation({quote_atom(name)}, {str(flag).lower()}).\n" for name, flag in relations]
+    candidate = CANDIDATE.replace("LINKED", LINKED if weighted.excludes_linked else "")
+    program = PROGRAM.replace("SMOOTHING", str(SMOOTHING)) + candidate
+    return "".join([HEADER, *declared, program, *_clauses(rules)])
+
+
+def _clauses(rules: Iterable[ScoredRule]) -> Iterator[str]:
+    for query, own in groupby(rules, key=lambda rule: rule.query):
+        name, group = _operator(query), list(own)
+        if chains := [rule for rule in group if rule.kind in CHAINS]:
+            yield f"chains({name}, {_nodes(chains)}).\n"
+        for rule in group:
+            first = _operator(rule.operators[0])
+            if rule.kind == "prior":
+                yield f"prior({name}, {decimal(rule.weights[0])}).\n"
+            elif rule.kind == "unary":
+                answer, weight = quote_atom(str(rule.answer)), decimal(sum(rule.weights))
+                yield f"unary({name}, {first}, {answer}, {weight}).\n"
+            elif rule.kind not in CHAINS:
+                yield f"shared({name}, {rule.kind}, {first}, {_numbers(rule.weights)}).\n"
+
+
+def _nodes(chains: list[ScoredRule]) -> str:
+    """Return the tree of the bodies of a query; weights of equal bodies, of two kinds, are added."""
+    root: dict[str, Any] = {}
+    for rule in chains:
+        node: dict[str, Any] = {"children": root}
+        for operator in rule.operators:
+            node = node["children"].setdefault(operator, {"weights": None, "children": {}})
+        before = node["weights"] or (0.0, 0.0, 0.0)
+        node["weights"] = tuple(a + b for a, b in zip(before, rule.weights, strict=True))
+    return _tree(root)
+
+
+def _tree(nodes: dict[str, Any]) -> str:
+    steps = []
+    for operator, node in nodes.items():
+        weights = "" if node["weights"] is None else _numbers(node["weights"])
+        steps.append(f"step({_operator(operator)}, [{weights}], {_tree(node['children'])})")
+    return f"[{', '.join(steps)}]"
+
+
+def _numbers(weights: Iterable[float]) -> str:
+    return ", ".join(map(decimal, weights))
+
+
+def _operator(name: str) -> str:
+    atom = quote_atom(relation_of(name))
+    return f"inv({atom})" if is_inverse(name) else atom

@@ -1,0 +1,214 @@
+"""The sample for a calibration: the best answers to questions about any source, and which are held out.
+
+A source may have known answers to a query or none, and a held-out answer or none. All four occur when a user
+asks, so all four are drawn, each source with a weight: the number of entities that it stands for.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from ..evaluation import Scorer, best_places
+from ..graph.arrays import Flags, Floats, Ids, distinct
+from ..graph.knowledge_base import KnowledgeBase
+from ..graph.questions import KnownAnswers, ask_both_ways
+from .domains import Domains
+
+#: The best answers of a question that enter the sample: as many as `ask` shows by default.
+NUM_SHOWN = 10
+
+#: Questions that are asked in all, about; more where so many relations get `MIN_SOURCES` each.
+MAX_QUESTIONS = 16_000
+
+#: Sources that are drawn from each of the `NUM_GROUPS` groups of a query, at least.
+MIN_SOURCES = 5
+NUM_GROUPS = 4
+
+#: Questions scored at a time.
+QUESTIONS_AT_ONCE = 512
+
+#: Normalised scores are clipped this far from 0 and 1, where log odds are infinite.
+CLIP = 1e-9
+
+#: Known answers of a source are counted as none, one, or more.
+NUM_CASES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the probability of an answer depends on, one row for each answer."""
+
+    queries: Ids
+    num_known: Ids  # the known answers of the source
+    odds: Floats  # log odds of the normalised score among the answers that are not known
+    unknown: (
+        Floats  # log of the fraction of all normalised scores that answers not known have; 0 without known
+    )
+    domain: Floats  # log odds that the source has an answer at all, judged from its other relations
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __getitem__(self, rows: Flags | Ids) -> "Evidence":
+        return Evidence(*(getattr(self, each.name)[rows] for each in fields(self)))
+
+    @property
+    def cases(self) -> Ids:
+        """The number of known answers, at most `NUM_CASES` - 1."""
+        return np.minimum(self.num_known, NUM_CASES - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Answers with the evidence for each, which of them are held-out facts, and how much each counts."""
+
+    evidence: Evidence
+    right: Flags
+    weights: Floats  # the number of answers of all sources that each stands for
+    ranks: Ids  # 0 for the best answer of its question
+    sought: Flags  # whether the question has a held-out answer
+
+    def __len__(self) -> int:
+        return len(self.right)
+
+    def __getitem__(self, rows: Flags | Ids) -> "Sample":
+        return Sample(*(getattr(self, each.name)[rows] for each in fields(self)))
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Sample]") -> "Sample":
+        """Return the answers of all parts."""
+        evidence = Evidence(*_columns([part.evidence for part in parts], Evidence))
+        return cls(evidence, *_columns(parts, cls)[1:])
+
+
+def _columns(parts: "Sequence[Any]", kind: type[Any]) -> list[Any]:
+    """Return the columns of all parts, one part below the other; a column that is no array is left empty."""
+    columns = ([getattr(part, each.name) for part in parts] for each in fields(kind))
+    return [np.concatenate(column) if isinstance(column[0], np.ndarray) else None for column in columns]
+
+
+def log_odds(fractions: Floats) -> Floats:
+    """Return the log odds of fractions, which are clipped to stay finite."""
+    inner = np.clip(fractions, CLIP, 1 - CLIP)
+    return np.asarray(np.log(inner / (1 - inner)))
+
+
+@dataclass(frozen=True)
+class Row:
+    """The scores of one question: those listed, every other of `num_entities` being 0; -inf: no candidate."""
+
+    entities: Ids
+    scores: Floats
+    num_entities: int
+    logarithmic: bool  # scores of weighted rules, which are fitted by softmax, are logarithms
+
+    def evidence(self, query: int, answers: Floats, known: Ids, domain: float) -> Evidence:
+        """Return the evidence for answers with these scores; the domain counts where no answer is known."""
+        top = self.scores.max(initial=0.0)
+        of_known, of_others = self._totals(known, top)
+        total = of_known + of_others
+        unknown = np.log(max(of_others / (total or 1.0), CLIP)) if len(known) else 0.0
+        columns = query, len(known), unknown, 0.0 if len(known) else domain
+        queries, num_known, of_unknown, domains = (np.full(len(answers), value) for value in columns)
+        odds = log_odds(self._amounts(answers, top) / (of_others or 1.0))
+        return Evidence(queries, num_known, odds, of_unknown, domains)
+
+    def _totals(self, known: Ids, top: float) -> tuple[float, float]:
+        """Return what normalised scores are fractions of: the sums over known answers, and over all others."""
+        is_known = np.isin(self.entities, known)
+        amounts, rest = self._amounts(self.scores, top), self._amounts(np.zeros(1), top)[0]
+        num_unlisted = len(known) - int(is_known.sum())
+        num_others = self.num_entities - len(self.scores) - num_unlisted
+        return (
+            float(amounts[is_known].sum() + num_unlisted * rest),
+            float(amounts[~is_known].sum() + num_others * rest),
+        )
+
+    def _amounts(self, scores: Floats, top: float) -> Floats:
+        """Return the scores, or their exponentials divided by that of the top."""
+        return np.exp(scores - top) if self.logarithmic else np.maximum(scores, 0.0)
+
+
+# Drawing
+
+
+def draw_sample(
+    scorer: Scorer,
+    kb: KnowledgeBase,
+    held_out: Ids,
+    *,
+    logarithmic: bool,
+    seed: int = 0,
+    on_done: Callable[[int], None] = lambda num: None,
+) -> Sample:
+    """Return the `NUM_SHOWN` best new answers to questions that any entity may be asked about.
+
+    Facts of `kb` are known; of the other answers, those in `held_out` are right. Calls `on_done` with the
+    number of each query's questions when they are answered.
+    """
+    drawing, rng = Drawing(scorer, kb, held_out, logarithmic), np.random.default_rng(seed)
+    parts: list[Sample] = []
+    for query in drawing.queries:
+        sources, weights = drawing.draw_sources(query, rng)
+        for start in range(0, len(sources), QUESTIONS_AT_ONCE):
+            batch = slice(start, start + QUESTIONS_AT_ONCE)
+            parts.extend(drawing.ask(sources[batch], weights[batch], query))
+        on_done(len(sources))
+    return Sample.joined(parts)
+
+
+class Drawing:
+    """Draws sources and asks about them, for each query that has known facts."""
+
+    def __init__(self, scorer: Scorer, kb: KnowledgeBase, held_out: Ids, logarithmic: bool) -> None:
+        self.scorer, self.num_entities, self.logarithmic = scorer, len(kb.entities), logarithmic
+        new = distinct(np.concatenate([kb.facts, held_out]))[len(kb.facts) :]
+        self.known, self.sought = (KnownAnswers(facts, len(kb.relations)) for facts in (kb.facts, new))
+        self.queries = np.unique(ask_both_ways(kb.facts, len(kb.relations)).queries).tolist()
+        self.domains = Domains(kb)
+        self.num_sources = max(MAX_QUESTIONS // (NUM_GROUPS * max(len(self.queries), 1)), MIN_SOURCES)
+
+    def draw_sources(self, query: int, rng: np.random.Generator) -> tuple[Ids, Floats]:
+        """Return sources to ask about, and the number of entities that each stands for."""
+        drawn = [np.sort(rng.permutation(group)[: self.num_sources]) for group in self._groups(query)]
+        sizes = [
+            len(group) / max(len(some), 1) for some, group in zip(drawn, self._groups(query), strict=True)
+        ]
+        return np.concatenate(drawn), np.repeat(sizes, [len(some) for some in drawn])
+
+    def _groups(self, query: int) -> list[Ids]:
+        """Return all entities in groups: with a held-out answer; else with known answers; else the rest.
+
+        The rest is divided, as most of it is far from the domain of the query: a few sources that might have
+        an answer, and would be rare in a sample, are a group of their own.
+        """
+        everyone, asked = np.arange(self.num_entities), np.full(self.num_entities, query)
+        has, seeks = (np.isin(everyone, each.pairs(everyone, asked)[0]) for each in (self.known, self.sought))
+        rest = np.flatnonzero(~has & ~seeks)
+        rest = rest[np.argsort(-self.domains.log_odds(rest, query), kind="stable")]
+        num = self.num_sources
+        return [np.flatnonzero(seeks), np.flatnonzero(has & ~seeks), rest[:num], rest[num:]]
+
+    def ask(self, sources: Ids, weights: Floats, query: int) -> Iterator[Sample]:
+        """Yield the sample of each question that has an answer to show."""
+        asked = np.full(len(sources), query)
+        scores, domain = self.scorer.scores(sources, asked), self.domains.log_odds(sources, query)
+        known, sought = (
+            _by_row(each.pairs(sources, asked), len(sources)) for each in (self.known, self.sought)
+        )
+        for i in range(len(sources)):
+            row = Row(*scores.row(i), self.num_entities, self.logarithmic)
+            new = np.where(np.isin(row.entities, known[i]), -np.inf, row.scores)
+            best = best_places(new, NUM_SHOWN)
+            if len(best):
+                evidence = row.evidence(query, new[best], known[i], float(domain[i]))
+                right = np.isin(row.entities[best], sought[i])
+                seeks = np.full(len(best), len(sought[i]) > 0)
+                yield Sample(evidence, right, np.full(len(best), weights[i]), np.arange(len(best)), seeks)
+
+
+def _by_row(pairs: tuple[Ids, Ids], num_rows: int) -> list[Ids]:
+    """Return the entities of each row."""
+    return np.split(pairs[1], np.searchsorted(pairs[0], np.arange(1, num_rows)))

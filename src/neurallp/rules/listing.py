@@ -1,0 +1,209 @@
+"""Rules in the order in which a person reads them: reasons first, then what speaks against, in groups.
+
+Rules that predict nearly the same pairs form one group, which is shown by its first rule. The order is by
+clarity: a lower bound of the share of right conclusions among the paths along the body. A rule that states a
+definition is confident and reaches each conclusion in one way; a confident rule that reaches the same
+conclusions in many ways (a sibling of a sibling of ...) follows from the definition and comes later.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from ..graph.arrays import Ids
+from ..graph.knowledge_base import KnowledgeBase
+from ..graph.operators import Operators
+from ..graph.vocabulary import is_inverse
+from .paths import find_paths, follow
+from .rule import Rule, atom
+from .support import PathCounter, body_ids, count_paths
+
+Order = Literal["clarity", "weight", "confidence", "support"]
+
+#: Rules that share at least this much of the pairs that either predicts (Jaccard) form a group.
+MIN_OVERLAP = 0.8
+
+#: Sources of a query on which the pairs of two rules are compared, at most.
+NUM_SOURCES = 300
+
+#: Standard errors below the observed share at which a lower bound lies: 95 % of the mass is above.
+Z = 1.645
+
+
+@dataclass(frozen=True)
+class RuleGroup:
+    """A rule, those that predict nearly the same pairs, and an example: the facts of one conclusion."""
+
+    rule: Rule
+    similar: tuple[Rule, ...] = ()
+    example: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the group as one JSON object."""
+        return {
+            **self.rule.as_dict(),
+            "example": self.example,
+            "similar": [str(each) for each in self.similar],
+        }
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The rules of one query: the reasons for an answer, and what speaks against one."""
+
+    query: str
+    reasons: tuple[RuleGroup, ...]
+    against: tuple[RuleGroup, ...]
+
+    @property
+    def heading(self) -> str:
+        """What the query asks, in words."""
+        asked = atom(self.query, "X", "Y")
+        return f"{asked}: X is given, Y is sought" + (" (inverse)" if is_inverse(self.query) else "")
+
+    def __len__(self) -> int:
+        return len(self.reasons) + len(self.against)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the listing as one JSON object."""
+        reasons, against = ([group.as_dict() for group in side] for side in (self.reasons, self.against))
+        return {"query": self.query, "reasons": reasons, "against": against}
+
+
+def clarity(rule: Rule) -> float:
+    """Return a lower bound of the share of right conclusions among a rule's paths; 0 if not counted."""
+    return lower_bound(rule.support or 0, rule.num_paths or 0)
+
+
+def lower_bound(successes: float, trials: float) -> float:
+    """Return Wilson's lower bound of a share.
+
+    >>> round(lower_bound(9, 10), 2), round(lower_bound(900, 1000), 2), lower_bound(0, 0)
+    (0.66, 0.88, 0.0)
+    """
+    if not trials:
+        return 0.0
+    share, spread = successes / trials, Z * Z / trials
+    root = float(np.sqrt(share * (1 - share) * spread + spread * spread / 4))
+    return max(0.0, (share + spread / 2 - root) / (1 + spread))
+
+
+#: How each order ranks rules; ties are broken by weight, then by the shorter body.
+ORDERS: dict[Order, Callable[[Rule], float]] = {
+    "clarity": clarity,
+    "weight": lambda rule: abs(_strength(rule)),
+    "confidence": lambda rule: rule.confidence,
+    "support": lambda rule: rule.support or 0,
+}
+
+
+def _strength(rule: Rule) -> float:
+    return rule.confidence if rule.weight is None else rule.weight
+
+
+def in_order(rules: Iterable[Rule], order: Order) -> list[Rule]:
+    """Return rules sorted, those that come first in a listing first."""
+    rank = ORDERS[order]
+    return sorted(rules, key=lambda rule: (-rank(rule), len(rule.body), -abs(_strength(rule)), rule.body))
+
+
+def list_rules(
+    query: str, rules: Sequence[Rule], kb: KnowledgeBase | None, limit: int = 10, order: Order = "clarity"
+) -> Listing:
+    """Return the listing of one query, `limit` groups for and against each; examples and groups need `kb`.
+
+    What speaks against an answer is ordered by weight: a rule against is good where few conclusions are
+    right. A prior raises or lowers the scores of all answers and is listed last.
+    """
+    first = order if kb is not None else "weight"
+    reasons = in_order((rule for rule in rules if not rule.is_against and rule.kind != "prior"), first)
+    against = in_order((rule for rule in rules if rule.is_against and rule.kind != "prior"), "weight")
+    priors = [rule for rule in rules if rule.kind == "prior" and rule.weight]
+    group: Callable[[Sequence[Rule]], Iterator[RuleGroup]] = partial(map, RuleGroup)
+    if kb is not None:
+        group = partial(_Grouping(kb, query).groups, limit=limit)
+    sides = [
+        [*list(group(side))[:limit], *(RuleGroup(rule) for rule in priors if rule.is_against == is_against)]
+        for is_against, side in ((False, reasons), (True, against))
+    ]
+    return Listing(query, tuple(sides[0]), tuple(sides[1]))
+
+
+class _Grouping:
+    """Groups the rules of one query by what they predict on the facts of a knowledge base."""
+
+    def __init__(self, kb: KnowledgeBase, query: str) -> None:
+        self.kb, self.operators = kb, Operators.of(kb)
+        self.query = kb.relations.operator_id(query)
+        edges = self.operators.edges_by_operator(self.query)
+        self.facts = np.stack([self.operators.sources[edges], self.operators.targets[edges]], axis=1)
+        sources = np.unique(self.facts[:, 0])
+        step = max(1, len(sources) // NUM_SOURCES)
+        self.sources = sources[::step][:NUM_SOURCES]
+
+    def groups(self, rules: Sequence[Rule], limit: int) -> Iterator[RuleGroup]:
+        """Yield up to `limit` groups; each rule joins the first group whose leader it resembles."""
+        leaders: list[tuple[Ids, list[Rule]]] = []
+        for rule in rules:
+            pairs = self._pairs(rule)
+            for leader, members in leaders:
+                if _overlap(pairs, leader) >= MIN_OVERLAP:
+                    members.append(rule)
+                    break
+            else:
+                if len(leaders) < limit:
+                    leaders.append((pairs, [rule]))
+        for _, (first, *others) in leaders:
+            yield RuleGroup(first, tuple(others), self.example(first))
+
+    def _pairs(self, rule: Rule) -> Ids:
+        """Return the pairs that a rule predicts from the sampled sources, as sorted keys."""
+        body = body_ids(rule, self.kb.relations)
+        if rule.kind == "unary":
+            has = np.isin(self.sources, self.operators.sources[self.operators.edges_by_operator(body[0])])
+            rows, entities = np.flatnonzero(has), self.kb.entities.find(str(rule.answer))
+            return rows * len(self.kb.entities) + entities
+        if rule.inequalities:
+            found = count_paths(self.operators, body, rule.all_inequalities, self.sources)
+        else:
+            found = PathCounter(self.operators, self.sources).count(body)
+        return found.rows * len(self.kb.entities) + found.entities
+
+    def example(self, rule: Rule) -> str | None:
+        """Return the facts along a path to a right conclusion (against: to a wrong one); None without any."""
+        for source, answer in self._tried(rule):
+            for path in self._paths(rule, source, answer):
+                if rule.satisfies_inequalities(path):
+                    names = [self.kb.entities[entity] for entity in path]
+                    links = zip(rule.body, names, names[1:], strict=False)
+                    concluded = atom(rule.target, self.kb.entities[source], self.kb.entities[answer])
+                    facts = ", ".join(atom(*link) for link in links)
+                    return f"{facts}, but not {concluded}" if rule.is_against else f"{concluded} as {facts}"
+        return None
+
+    def _paths(self, rule: Rule, source: int, answer: int) -> Iterator[tuple[int, ...]]:
+        body = body_ids(rule, self.kb.relations)
+        if rule.kind != "unary":
+            yield from find_paths(self.operators, body, source, answer)
+        elif self.kb.entities.find(str(rule.answer)) == answer:
+            yield from (
+                (source, int(target)) for target in follow(self.operators, np.array([source]), body[0])
+            )
+
+    def _tried(self, rule: Rule) -> Iterator[tuple[int, int]]:
+        """Yield conclusions of a rule that are right, or where it speaks against its conclusions, wrong."""
+        known = self.facts[:, 0] * len(self.kb.entities) + self.facts[:, 1]
+        rows, answers = np.divmod(self._pairs(rule), len(self.kb.entities))
+        sources = self.sources[rows]
+        chosen = np.isin(sources * len(self.kb.entities) + answers, known) != rule.is_against
+        yield from zip(sources[chosen].tolist(), answers[chosen].tolist(), strict=True)
+
+
+def _overlap(one: Ids, other: Ids) -> float:
+    """Return the Jaccard similarity of two sets of distinct keys."""
+    shared = len(np.intersect1d(one, other, assume_unique=True))
+    total = len(one) + len(other) - shared
+    return shared / total if total else 1.0

@@ -1,0 +1,196 @@
+"""Scored exports compute the model's scores in DuckDB, SWI-Prolog and from JSON, for every kind of rule."""
+
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from neurallp import KnowledgeBase
+from neurallp.errors import ConfigError, FormatError
+from neurallp.io.rules import SCORED, export_scored, import_scored
+from neurallp.io.rules.logic import quote_atom
+from neurallp.io.rules.scored import SCORED_KINDS
+from neurallp.io.triples import write_triples
+from neurallp.reasoning.calibration import Calibration
+from neurallp.reasoning.reasoner import Reasoner
+from neurallp.weighting.kinds.base import Candidate
+from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
+
+#: Names that need quoting in one language or the other.
+NAMES = ["anna", "it's", 'say "hi"', "Ümit", "e 4", "back\\slash", "g", "~h"]
+RELATIONS = ["r", "it's s", "T"]
+
+PRINT = """
+:- initialization(main).
+main :- entity_list(Entities),
+    forall(( member(Query, [QUERIES]), member(Source, Entities), scores(Source, Query, Pairs),
+             member(Entity-Score, Pairs) ),
+           ( maplist(atom_codes, [Source, Entity], Codes), format("~w ~17g ~w~n", [Codes, Score, Query]) )),
+    halt.
+"""
+
+
+def random_kb(seed, num_facts=26):
+    rng = np.random.default_rng(seed)
+    rows = [
+        (NAMES[h], RELATIONS[r], NAMES[t])
+        for h, r, t in zip(*(rng.integers(0, n, num_facts) for n in (8, 3, 8)), strict=True)
+    ]
+    return KnowledgeBase.from_triples(rows)
+
+
+def random_rules(kb, seed, excludes_linked=False):
+    """Return weighted rules of every kind for every query, with weights of both signs."""
+    rng = np.random.default_rng(seed)
+    num = kb.relations.num_operators
+    queries = {}
+    for query in range(num):
+        bodies = {tuple(rng.integers(0, num, rng.integers(1, 4)).tolist()) for _ in range(6)} - {(query,)}
+        candidates = [Candidate("chain", body) for body in sorted(bodies)]
+        candidates += [Candidate("prior", (query,)), Candidate("against", (int(rng.integers(num)),))]
+        candidates += [Candidate("unary", (int(rng.integers(num)),), name) for name in ("anna", "nobody")]
+        candidates += [
+            Candidate(kind, (k,))
+            for kind in ("anchored", "mirrored")
+            for k in rng.permutation(num)[:3].tolist()
+        ]
+        weights = rng.normal(size=(len(candidates), 3))
+        single = [candidate.kind in ("prior", "unary", "against") for candidate in candidates]
+        weights[np.ix_(single, [1, 2])] = 0
+        queries[query] = WeightedQuery(tuple(candidates), weights, rng.random(len(candidates)))
+    return WeightedRules(kb.relations, kb.reflexive_relations, queries, excludes_linked=excludes_linked)
+
+
+def model_scores(kb, weighted):
+    """Return {(query, source, entity): score} without zeros and without what is no candidate."""
+    reasoner = Reasoner(kb, weighted)
+    found, every = {}, np.arange(len(kb.entities))
+    for query in range(kb.relations.num_operators):
+        rows = reasoner.scores(every, np.full(len(every), query)).dense()
+        for (source, entity), score in np.ndenumerate(rows):
+            if np.isfinite(score) and score:
+                key = kb.relations.operator_name(query), kb.entities[source], kb.entities[entity]
+                found[key] = float(score)
+    return found
+
+
+def by_duckdb(kb, weighted, folder):
+    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed: pip install 'neurallp[sql]'")
+    export_scored(folder / "rules.sql", weighted, "scored-sql")
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE facts(head VARCHAR, relation VARCHAR, tail VARCHAR)")
+        connection.executemany("INSERT INTO facts VALUES (?, ?, ?)", list(kb.named_facts()))
+        connection.execute((folder / "rules.sql").read_text())
+        names = map(kb.relations.operator_name, range(kb.relations.num_operators))
+        return {
+            (name, source, entity): score
+            for name in names
+            for source, entity, score in connection.execute("FROM scores(?)", [name]).fetchall()
+        }
+
+
+def by_prolog(kb, weighted, folder):
+    if shutil.which("swipl") is None:
+        pytest.skip("SWI-Prolog is not installed: make system")
+    export_scored(folder / "rules.pl", weighted, "scored-prolog")
+    write_triples(folder / "facts.pl", kb.named_facts())
+    atoms = [quote_atom(name) for name in kb.relations]
+    queries = ", ".join([*atoms, *(f"inv({atom})" for atom in atoms)])
+    (folder / "print.pl").write_text(PRINT.replace("QUERIES", queries))
+    files = [str(folder / f"{name}.pl") for name in ("rules", "facts", "print")]
+    done = subprocess.run(["swipl", "-q", *files], capture_output=True, check=True)
+    assert not done.stderr, done.stderr.decode()
+    found = {}
+    for line in done.stdout.decode().splitlines():
+        codes, score, query = _fields(line)
+        source, entity = ("".join(map(chr, each)) for each in json.loads(codes))
+        name = "~" + query[4:-1] if query.startswith("inv(") else query
+        found[name, source, entity] = float(score)
+    return found
+
+
+def _fields(line):
+    codes, rest = line[: line.index("]]") + 2], line[line.index("]]") + 3 :]
+    score, query = rest.split(" ", 1)
+    return codes, score, query
+
+
+def by_json(kb, weighted, folder):
+    export_scored(folder / "rules.json", weighted, "scored-json")
+    return model_scores(kb, import_scored(folder / "rules.json")[0])
+
+
+PROGRAMS = {"scored-sql": by_duckdb, "scored-prolog": by_prolog, "scored-json": by_json}
+
+
+@pytest.mark.parametrize("form", PROGRAMS)
+@pytest.mark.parametrize(("seed", "excludes_linked"), [(0, False), (1, True), (2, False)])
+def test_every_program_computes_the_scores_of_the_model(form, seed, excludes_linked, tmp_path):
+    kb = random_kb(seed)
+    weighted = random_rules(kb, seed, excludes_linked)
+    assert set(weighted.num_of_kinds) == set(SCORED_KINDS)
+    expected, found = model_scores(kb, weighted), PROGRAMS[form](kb, weighted, tmp_path)
+    found = {key: score for key, score in found.items() if abs(score) > 1e-12}
+    assert len(expected) > 100
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_sample_has_reflexive_relations_and_linked_pairs():
+    kb = random_kb(1)
+    assert 0 < kb.reflexive_relations.sum() < 3
+    some, all_of = (len(model_scores(kb, random_rules(kb, 1, flag))) for flag in (True, False))
+    assert some < all_of
+
+
+def test_every_scored_format_is_tested():
+    assert PROGRAMS.keys() == SCORED.keys()
+
+
+def test_json_keeps_every_weight_the_exclusions_and_the_calibration(tmp_path):
+    kb = random_kb(0)
+    weighted = random_rules(kb, 0, excludes_linked=True)
+    calibration = Calibration((0.0, 1.5), (0.1,), {"r": (0.5, -1.0)}, (0.25, 0.5))
+    export_scored(tmp_path / "rules.json", weighted, "scored-json", calibration)
+    found, probabilities = import_scored(tmp_path / "rules.json")
+    assert probabilities == calibration
+    assert found.excludes_linked
+    assert (found.reflexive == weighted.reflexive).all()
+    for query, own in weighted.queries.items():
+        assert found.queries[query].rules == own.rules
+        assert (found.queries[query].weights == own.weights).all()
+
+
+def test_rules_without_a_weight_are_left_out(tmp_path):
+    kb = random_kb(0)
+    own = WeightedQuery(
+        (Candidate("chain", (1,)), Candidate("chain", (2,))), np.eye(3)[:2] * [[1], [0]], np.zeros(2)
+    )
+    export_scored(
+        tmp_path / "r", WeightedRules(kb.relations, kb.reflexive_relations, {0: own}), "scored-json"
+    )
+    assert len(json.loads((tmp_path / "r").read_text())["rules"]) == 1
+
+
+def test_an_unknown_kind_is_refused_before_anything_is_written(tmp_path):
+    kb = random_kb(0)
+    own = WeightedQuery((Candidate("novel", (1,)),), np.ones((1, 3)), np.zeros(1))
+    with pytest.raises(FormatError, match="'novel'"):
+        export_scored(
+            tmp_path / "r", WeightedRules(kb.relations, kb.reflexive_relations, {0: own}), "scored-sql"
+        )
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_file_is_no_scored_model_and_a_damaged_one_is_refused(tmp_path):
+    (tmp_path / "other").write_text('[{"target": "r"}]')
+    assert import_scored(tmp_path / "other") is None
+    (tmp_path / "damaged").write_text('{"format": "neurallp scored rules, version 1", "relations": ["r"]}')
+    with pytest.raises(FormatError, match="damaged: expected scored rules"):
+        import_scored(tmp_path / "damaged")
+
+
+def test_a_misspelt_format_is_suggested(tmp_path):
+    with pytest.raises(ConfigError, match="Did you mean 'scored-sql'"):
+        export_scored(tmp_path / "r", random_rules(random_kb(0), 0), "scored-sq")
