@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..config import Plan
-from ..pipeline.learn import Callbacks, Checkpoints, Stage
+from ..pipeline.callbacks import Callbacks, Checkpoints, Stage
 from ..pipeline.plan import Estimate
 from .output import Bar, print_json, print_line, progress, say
 from .plans import describe_plan, plan_as_dict
