@@ -65,7 +65,7 @@ def learn(
     callbacks: Callbacks | None = None,
     **settings: Any,
 ) -> LearnedProgram:
-    """Return a program learned from a path, a table, a knowledge base or a split; it never sees the test part.
+    """Return a program learned from a path, a table, a knowledge base or a split, without its test part.
 
     It answers from all facts that are given but those of a test part: also from those that were held out to
     choose settings and to calibrate.
