@@ -120,12 +120,11 @@ def _validate(
 
 
 def _with_fewer(split: "Split", seed: int) -> "Split":
-    """Return the split with a sample to validate; the rest is true too, and so filtered out of ranks."""
+    """Return the split with a sample to validate."""
     import numpy as np
 
     order = np.random.default_rng(seed).permutation(len(split.valid))
-    valid, rest = split.valid[order[:NUM_VALIDATED]], split.valid[order[NUM_VALIDATED:]]
-    return replace(split, valid=valid, test=rest)
+    return replace(split, valid=split.valid[order[:NUM_VALIDATED]])
 
 
 def _save(

@@ -363,13 +363,14 @@ def _most_confident(rules: Iterable[Rule], wanted: RuleFilter, limit: int) -> li
 
 
 def _ask(split: Split, part: Part) -> tuple[Questions, KnownAnswers]:
-    """Return the questions of a part, and all answers that are known to be true."""
+    """Return the questions of a part, and all answers that are known to be true: to validation, not test's."""
     require_choice("part", part, get_args(Part))
     triples = getattr(split, part)
     if not len(triples):
         raise DataError(f"There is nothing to evaluate: the part {part!r} is empty.")
     num_relations = len(split.relations)
-    return ask_both_ways(triples, num_relations), KnownAnswers(split.true_triples, num_relations)
+    true = split.true_triples if part == "test" else split.given.facts
+    return ask_both_ways(triples, num_relations), KnownAnswers(true, num_relations)
 
 
 def load_program(path: AnyPath) -> Program:
