@@ -148,7 +148,7 @@ def test_a_terminal_shows_loss_validation_mrr_and_time_left(run, data, tmp_path,
     assert "entities and 17 relations" in shown
     assert "Epoch 1 of 2" in shown
     assert "Epoch 2 of 2: loss " in shown
-    assert ", valid mrr 0." in shown
+    assert ", valid MRR 0." in shown
     assert "left" in shown
     assert "Ranking" in shown
 
@@ -308,7 +308,7 @@ def go_on(run, data, out):
         (
             "--kinds",
             "chian",
-            "kinds must be one of chain, prior, unary, anchored, mirrored, got 'chian'. "
+            "kinds must be one of chain, prior, unary, anchored, mirrored, against, got 'chian'. "
             "Did you mean 'chain'?",
         ),
         ("--penalties", "0.1,x", "--penalties takes values of type float, separated by commas, got '0.1,x'."),

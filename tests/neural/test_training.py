@@ -18,7 +18,8 @@ from neurallp.io.models import neural as models
 from neurallp.neural.examples import TrainingExamples
 from neurallp.neural.gradients import score_with_backward
 from neurallp.neural.loop import Epoch
-from neurallp.pipeline.learn import Callbacks, finish, prepare
+from neurallp.pipeline.callbacks import Callbacks
+from neurallp.pipeline.learn import finish, prepare
 
 SMALL = {"embedding_size": 8, "hidden_size": 8, "learning_rate": 0.01}
 NO_TRIPLES = np.empty((0, 3), dtype=np.int64)

@@ -11,23 +11,22 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from ..config import UNWEIGHTED_PRESETS, ModelConfig, Plan, TrainingConfig, WeightingConfig, make_plan
 from ..config.plan_log import Comparison
 from ..errors import ConfigError, DataError
 from ..graph.knowledge_base import KnowledgeBase, Split, hold_out, split_triples
 from ..graph.vocabulary import Relations
-from ..io.files import AnyPath
 from ..io.triples import Data, load
 from ..reasoning.calibration_sample import MAX_QUESTIONS
 from ..rules.rule import Rule
 from ..weighting.kinds import as_candidates, get_kind
 from ..weighting.kinds.base import Candidate
 from ..weighting.weighted_rules import WeightedRules
+from .callbacks import Callbacks
 from .clock import Clock, TimeIsOver
-from .plan import NEURAL, Estimate, Planner
+from .plan import NEURAL, Planner
 from .program import LearnedProgram, Program, RuleProgram
 
 if TYPE_CHECKING:
@@ -39,9 +38,6 @@ if TYPE_CHECKING:
 
     AnyTraining = TrainingLoop[Any, Any]
 
-#: The stages of a run, in order.
-Stage = Literal["plan", "train", "weigh", "calibrate"]
-
 #: Epochs of the neural model in the trial whether its training pays.
 TRIAL_EPOCHS = 3
 
@@ -50,60 +46,6 @@ SAVING_SHARE = 0.15
 
 #: The share of the time limit that is left after planning which training may take, where rules are weighted.
 TRAINING_SHARE = 0.4
-
-
-class Callbacks:
-    """Functions that `learn` calls during a run. By default they do nothing, and Ctrl-C ends the run."""
-
-    def on_plan(self, plan: Plan, estimate: Estimate | None) -> None:
-        """Called when the plan is made, with the time and memory it will take, where that was measured."""
-
-    def on_mrr(self, mrr: float) -> None:
-        """Called with the validation MRR so far."""
-
-    def on_training(self, training: "AnyTraining") -> None:
-        """Called before the first epoch, with the model as it is initialised; may restore a checkpoint."""
-
-    def on_stage(self, stage: Stage, total: int, done: int = 0) -> None:
-        """Called when a stage begins, with its number of steps and those that a checkpoint has done."""
-
-    def on_progress(self, num: int) -> None:
-        """Called after every `num` steps of a stage."""
-
-    def on_epoch(self, training: "AnyTraining") -> None:
-        """Called after every epoch of training; may write a checkpoint."""
-
-    def should_stop(self) -> bool:
-        """Return whether to end the run soon; what is learned so far is returned, and it is complete."""
-        return False
-
-    def on_interrupt(self, stage: Stage) -> bool:
-        """Return whether to keep what is there and go on with the next stage after Ctrl-C in `stage`."""
-        return False
-
-
-class Checkpoints(Callbacks):
-    """Write a checkpoint into a folder after every epoch; resume from it where that is wanted."""
-
-    def __init__(self, folder: AnyPath, *, resume: bool = False) -> None:
-        self.folder, self.resume = folder, resume
-
-    @property
-    def files(self) -> ModuleType:
-        """The module that writes and resumes checkpoints of this kind of training."""
-        from ..io.models import neural
-
-        return neural
-
-    def on_training(self, training: "AnyTraining") -> None:
-        from ..io.models.folders import make_folder
-
-        make_folder(self.folder)
-        if self.resume:
-            self.files.resume(self.folder, training)
-
-    def on_epoch(self, training: "AnyTraining") -> None:
-        self.files.write_checkpoint(self.folder, training)
 
 
 def learn(
@@ -135,9 +77,9 @@ def learn(
     if plan is not None and settings:
         raise ConfigError(f"Give a plan or settings, not both: {', '.join(settings)}.")
     clock = minutes if isinstance(minutes, Clock) else Clock(minutes)
-    seed = plan.seed if plan else settings.get("seed") or 0
+    checked = plan or make_plan(**{**settings, "train": settings.get("train") is not False})
     data = load(data)
-    whole = data if isinstance(data, Split) else split_triples(data, seed)
+    whole = data if isinstance(data, Split) else split_triples(data, checked.seed)
     run = Run(whole.without_test(), engine, device, callbacks or Callbacks(), clock)
     program = run.learn(plan or run.decide(**settings), list(given))
     program.kb = data if isinstance(data, KnowledgeBase) else whole.given
