@@ -38,7 +38,9 @@ def test_no_probability_is_0_or_1():
 
 
 def test_queries_are_told_apart_by_name_and_unknown_ones_have_the_common_intercept():
-    calibration = Calibration(KNOTS, (0.0,) * 5 + (0.0,) * NUM_FREE, {"b": (1.0, 2.0, 3.0)}, (-1.0, -2.0, -3.0))
+    calibration = Calibration(
+        KNOTS, (0.0,) * 5 + (0.0,) * NUM_FREE, {"b": (1.0, 2.0, 3.0)}, (-1.0, -2.0, -3.0)
+    )
     relations = Relations(["a", "b"])
     for query, expected in ((1, (1.0, 2.0, 3.0)), (0, (-1.0, -2.0, -3.0)), (3, (-1.0, -2.0, -3.0))):
         for num_known, intercept in ((0, expected[0]), (1, expected[1]), (2, expected[2]), (9, expected[2])):
