@@ -158,9 +158,11 @@ class WeightingConfig:
         None, "Weighted rules to keep for each query; weights are fitted anew for them.", unset="all"
     )
     num_pairs: int = setting(
-        300, "Known pairs of each query to mine between, at most; ends once little new is found.", flag="--pairs"
+        300,
+        "Known pairs of each query to mine between, at most; ends once little new is found.",
+        flag="--pairs",
     )
-    num_mined: int = setting(1000, "Bodies of each length to count right conclusions of.", flag="--mined")
+    num_mined: int = setting(500, "Bodies of each length to count right conclusions of.", flag="--mined")
     num_counted: int = setting(200, "Questions on which the conclusions of mined bodies are counted.")
     max_paths: int = setting(20_000_000, "Paths to follow while mining for one query.")
     num_pilot: int = setting(300, "Questions of each query for the first fit, which chooses settings.")
@@ -177,7 +179,8 @@ class WeightingConfig:
         "non-negative", "Weights of rules: at least 0 (at most 0 for the kind against), or of any sign."
     )
     linked: Linked = setting(
-        "auto", "Whether entities that a fact links to the source are candidates; auto: decided from the data."
+        "auto",
+        "Whether entities that a fact links to the source are candidates; auto: decided from the data.",
     )
     penalties: tuple[float, ...] = setting(
         (2e-4, 3e-3, 5e-2), "Penalties on squared weights; chosen on validation."

@@ -40,7 +40,9 @@ def test_of_several_lengths_each_query_keeps_what_validates_best():
 
 def test_rules_against_are_used_by_a_query_that_validates_better_with_them():
     with_, without = [[0, 0, 0.9, 0, 0, 0.1]] * 20, [[0, 0, 0.1, 0, 0.9, 0]] * 20
-    chosen = choose_settings({0: [fitted(with_, 1, 6)], 1: [fitted(without, 1, 6)], 2: [fitted([[1, 0, 0]] * 20)]}, 3)
+    chosen = choose_settings(
+        {0: [fitted(with_, 1, 6)], 1: [fitted(without, 1, 6)], 2: [fitted([[1, 0, 0]] * 20)]}, 3
+    )
     assert [(chosen[query].penalty, chosen[query].against) for query in (0, 1)] == [(2, True), (1, False)]
     assert [chosen[query].column for query in (0, 1, 2)] == [2, 4, 0]
 

@@ -438,7 +438,7 @@ def test_a_trial_returns_the_validation_ranks_of_some_queries_with_other_setting
     expected = {query: len(weighting.valid.get(query, ())) for query in queries}
     assert {query: len(ranks) for query, ranks in trial.reciprocal_ranks.items()} == expected
     assert 0 < trial.mrr <= 1
-    assert 0 < trial.num_entries
+    assert trial.num_entries > 0
     short = weighting.trial(queries, replace(QUICK, max_length=1))
     assert short.mrr < trial.mrr
     assert weighting.trial(queries).pooled.tolist() == trial.pooled.tolist()

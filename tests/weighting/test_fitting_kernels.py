@@ -52,9 +52,7 @@ class Sample:
         filters = offsets, others, known_ends
         ends = self.sources, self.answers
         excluded = np.array(self.exclude_source) & (self.sources == self.answers)
-        return Examples(
-            self.entries, self.starts, self.ends, *ends, *filters, self.exclude_source, excluded
-        )
+        return Examples(self.entries, self.starts, self.ends, *ends, *filters, self.exclude_source, excluded)
 
     @property
     def known(self):

@@ -5,6 +5,7 @@ import pytest
 
 from neurallp.config import WeightingConfig
 from neurallp.weighting.fitting import Weighting
+from neurallp.weighting.fitting_kernels import batch_gradient
 from neurallp.weighting.query_fit import Setting
 from neurallp.weighting.thinning import LEVELS, reduce_rules, thin, used_rules
 
@@ -25,9 +26,7 @@ def learned(worker, query):
 
 
 def loss_of(fit, questions, values):
-    """Return the loss on all questions, by the kernel of the gradient, which other tests compare to an oracle."""
-    from neurallp.weighting.fitting_kernels import batch_gradient
-
+    """Return the loss on all questions, by the kernel that other tests compare to an oracle."""
     (examples,) = fit._training_examples(questions)
     every = np.arange(len(questions))
     gradients = fit._parameters(np.zeros_like(values))

@@ -10,7 +10,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,8 @@ PILOT_EFFORT = 0.5
 
 #: Validation questions that a first fit is judged on, at most.
 MAX_JUDGED = 200
+
+T = TypeVar("T")
 
 #: Rules that are given to be weighted, for each query.
 Candidates = Mapping[int, Sequence[Candidate]]
@@ -127,7 +129,7 @@ class Weighting:
         """Return what the cheap fits of some queries validate to, with other settings where given."""
         other = self if config is None else self.with_config(config)
         with ThreadPoolExecutor(self.num_threads) as pool:
-            pilots = other._pilot_all(queries, pool, lambda num: None)  # noqa: SLF001
+            pilots = other._pilot_all(queries, pool, lambda num: None)
         choices = choose_settings(pilots, len(other.config.penalties))
         entries = {query: choice.pilot.entries_per_question for query, choice in choices.items()}
         asked = {query: other.num_questions(query) for query in choices}
@@ -229,7 +231,7 @@ class Worker:
             self._buffers[num_settings] = Buffer.of(num_settings, self.index.num_entities)
         return self._buffers[num_settings]
 
-    def attempt(self, work: Callable[[], Any]) -> Any:
+    def attempt(self, work: Callable[[], T]) -> T | None:
         """Return the result of some work, or None where the run stops before or during it."""
         try:
             self.weighting.check_stop()
@@ -345,7 +347,9 @@ class Worker:
         thinning.
         """
         pilot, questions = choice.pilot, self.learning_questions(query)
-        rules = tuple(rule for rule, importance in zip(pilot.rules, pilot.importance, strict=True) if importance)
+        rules = tuple(
+            rule for rule, importance in zip(pilot.rules, pilot.importance, strict=True) if importance
+        )
         penalty = self.config.penalties[choice.penalty]
         fit = self._start(query, rules, (Setting(penalty, choice.against),))
         fit.start_from(pilot.rules, pilot.weights[:, :, choice.column])

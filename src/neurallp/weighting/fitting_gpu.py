@@ -170,7 +170,7 @@ class GpuQueryFit(QueryFit):
         self.gradients = torch.cat([self._per_rule(gradients, features), dense[None]]).double()
 
     def _training_scores(self, examples: _GpuExamples, columns: Tensor, amounts: Tensor) -> Tensor:
-        """Return scores, (entity, setting, question): without the answer's own fact, -inf for no candidates."""
+        """Return scores, (entity, setting, question), without the answer's own fact; -inf: no candidate."""
         answers, each = examples.answers[columns], torch.arange(len(columns), device=columns.device)
         scores = self._scores(amounts)
         scores[answers, :, each] += self.own_fact[answers][:, None] * self._dense_weights
@@ -185,7 +185,7 @@ class GpuQueryFit(QueryFit):
         values = self._tensor(self.values).float()
         weights = self._rule_weights(values).index_select(0, self.layout.rules)[..., None]
         forward, backward = features[:, :1], features[:, 1:]
-        rows = weights[:, 0] * (forward > 0)
+        rows: Tensor = weights[:, 0] * (forward > 0)
         return rows.addcmul_(weights[:, 1], forward).addcmul_(weights[:, 2], backward)
 
     def _scores(self, amounts: Tensor) -> Tensor:
@@ -196,7 +196,7 @@ class GpuQueryFit(QueryFit):
     @torch.no_grad()
     def _add_removal_losses(self, examples: _GpuExamples, removal: Floats) -> float:
         every = torch.arange(len(examples.answers), device=examples.masked.device)
-        parts = [self._removal_chunk(examples, columns) for columns in every.split(QUESTIONS_AT_ONCE)]
+        parts = [self._removal_chunk(examples, columns) for columns in torch.split(every, QUESTIONS_AT_ONCE)]
         removal += sum(part[0] for part in parts).cpu().numpy()  # type: ignore[union-attr]
         return float(sum(part[1] for part in parts))
 
@@ -211,7 +211,8 @@ class GpuQueryFit(QueryFit):
         own = amounts[:, 0] * (self.layout.entities[:, None] == answers)
         lost = shares * (1 - torch.exp(-amounts[:, 0]))
         per_rule = [
-            self.layout.per_rule.sum(rows.index_select(0, self.layout.by_rule)).double() for rows in (own, lost)
+            self.layout.per_rule.sum(rows.index_select(0, self.layout.by_rule)).double()
+            for rows in (own, lost)
         ]
         rises = per_rule[0] + torch.log(torch.clamp(1 - per_rule[1], min=1e-12))
         return rises.sum(1), (dense_loss - loss).double().sum()

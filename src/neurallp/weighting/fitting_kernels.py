@@ -324,7 +324,7 @@ def _dense_loss(buffer: Buffer, num: int, answer: int, dense: DenseValues, weigh
         entity = buffer.listed[i]
         if buffer.marks[entity] == EXCLUDED and entity != answer:
             total -= buffer.odds[0, entity]
-    return np.log(max(total, own)) - np.log(own)
+    return float(np.log(max(total, own)) - np.log(own))
 
 
 @kernel_function()

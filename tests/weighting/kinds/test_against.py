@@ -42,7 +42,9 @@ def test_a_relation_that_excludes_another_speaks_against_it(split):
 def test_only_rules_against_and_the_prior_may_have_a_negative_weight(split):
     _, likes = likes_of(split)
     for rule, weights in zip(likes.rules, likes.weights, strict=True):
-        assert (weights <= 0).all() if rule.kind == "against" else (weights >= 0).all() or rule.kind == "prior"
+        assert (
+            (weights <= 0).all() if rule.kind == "against" else (weights >= 0).all() or rule.kind == "prior"
+        )
     _, free = likes_of(split, signs="any", kinds=("chain",))
     assert (free.weights < 0).any()
 

@@ -129,7 +129,7 @@ def _flags(settings: Mapping[str, Any], relations: Relations) -> dict[str, Any]:
     """Return what the settings tell of the whole model."""
     excludes, unrefined = settings["excludes_linked"], settings["unrefined"]
     if not isinstance(excludes, bool):
-        raise ValueError(f"excludes_linked must be true or false, got {excludes!r}")  # noqa: TRY004
+        raise ValueError(f"excludes_linked must be true or false, got {excludes!r}")
     return {"excludes_linked": excludes, "unrefined": tuple(map(relations.operator_id, unrefined))}
 
 
