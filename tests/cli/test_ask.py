@@ -7,11 +7,24 @@ def test_ask_ranks_answers_and_marks_what_is_known(run, model, data):
     source = family_triples(num_people=40, num_generations=3)[0][0]
     code, out, _ = run("ask", model, data, "--head", source, "--relation", "father", "-k", 3)
     assert code == 0
-    assert "rank" in out
+    assert "probability" in out
+    assert "known" in out
+    assert "rank" not in out
+    assert "rank" in run("ask", model, data, "--head", source, "--relation", "father", "--scores")[1]
     code, out, _ = run("ask", model, data, "--head", source, "--relation", "father", "-k", 3, "--json")
     answers = json.loads(out)
     assert 0 < len(answers) <= 3
     assert [answer["score"] for answer in answers] == sorted((a["score"] for a in answers), reverse=True)
+
+
+def test_ask_says_where_no_new_answer_is_likely(run, model, data):
+    """Who has a father has no second one; of a sister there may be more."""
+    source = next(head for head, relation, _ in family_triples(40, 3) if relation == "father")
+    asked = "ask", model, data, "--head", source, "--relation", "father"
+    answers = json.loads(run(*asked, "--json")[1])
+    new = [answer["probability"] for answer in answers if not answer["is_known"]]
+    assert max(new) < 0.05
+    assert "No new answer above 5 %; the best are:" in run(*asked)[1]
 
 
 def test_a_question_about_nobody_is_told_with_the_nearest_name(refuse, model, data):
@@ -25,4 +38,4 @@ def test_a_file_of_rules_answers_in_the_place_of_a_model(run, uncles):
     assert code == 0
     assert [(answer["entity"], answer["score"]) for answer in json.loads(out)] == [("xan", 0.9)]
     _, out, _ = run("explain", *uncles, "zoe", "uncle", "xan")
-    assert out.startswith("uncle(zoe, xan) because father(zoe, yan) and brother(yan, xan)\nScore 0.9, rank 1")
+    assert out.startswith("uncle(zoe, xan) because father(zoe, yan) and brother(yan, xan)\nScore 0.90, rank 1")

@@ -14,6 +14,9 @@ from neurallp.cli import output as printing
 
 FEW = ("--epochs", 2, "--learning-rate", 0.01, "--no-weigh")
 
+#: Trials decide, on little data.
+SIZES = ("--candidates", 20, "--pairs", 20, "--questions", 60)
+
 #: Runs the command as a terminal would, also where this process was told to ignore Ctrl-C.
 COMMAND = """
 import signal
@@ -37,14 +40,13 @@ def test_learn_writes_a_model_and_names_the_next_command(run, data, tmp_path):
     assert load_model(tmp_path / "model").history[-1].number == 2
 
 
-def test_learn_evaluates_validation_and_test(run, data, tmp_path):
+def test_learn_measures_validation_alone(run, data, tmp_path):
     code, out, err = run("learn", data, "--out", tmp_path, "--json", *FEW)
     assert (code, err) == (0, "")
     result = json.loads(out)
     assert (result["model"], result["epochs"]) == (str(tmp_path), 2)
-    assert json.loads((tmp_path / "metrics.json").read_text()) == {
-        part: result[part] for part in ("valid", "test")
-    }
+    assert "test" not in result
+    assert json.loads((tmp_path / "metrics.json").read_text()) == {"valid": result["valid"]}
 
 
 def test_every_flag_of_learn_reaches_its_setting(run, data, tmp_path):
@@ -99,13 +101,43 @@ def test_the_preset_paper_learns(run, data, tmp_path):
     assert load_model(tmp_path).plan.training.training_masking == "batch"
 
 
-def test_a_dry_run_prints_its_estimate_and_writes_nothing(run, data, tmp_path):
-    dry = ("learn", data, "--out", tmp_path / "model", "--dry-run")
+def test_a_dry_run_prints_its_plan_and_writes_nothing(run, data, tmp_path):
+    dry = ("learn", data, "--out", tmp_path / "model", "--dry-run", *SIZES)
     code, out, err = run(*dry)
     assert (code, err) == (0, "")
-    assert " s an epoch" in out
-    assert json.loads(run(*dry, "--json")[1]).keys() == {"seconds_per_epoch", "num_epochs", "num_bytes"}
+    assert "tried bodies up to" in out
+    assert "Weigh: bodies up to" in out
+    assert "MiB of memory" in out
+    plan = json.loads(run(*dry, "--json")[1])
+    assert plan["estimate"].keys() == {"seconds", "num_bytes"}
+    assert plan["weighting"]["num_candidates"] == 20
     assert not (tmp_path / "model").exists()
+
+
+def test_the_plan_is_stored_in_the_model_and_printed_by_describe(run, data, tmp_path):
+    assert run("learn", data, "--out", tmp_path, "--json", *SIZES)[0] == 0
+    code, out, err = run("describe", tmp_path)
+    assert (code, err) == (0, "")
+    assert "tried bodies up to" in out
+    plan = json.loads(run("describe", tmp_path, "--json")[1])
+    assert plan["log"]["trials"][0]["chosen"]
+    assert plan["weighting"]["num_candidates"] == 20
+    assert plan["log"]["cut"] == []
+
+
+def test_a_time_limit_ends_with_a_complete_model_that_says_what_was_cut(run, data, tmp_path):
+    code, out, err = run("learn", data, "--out", tmp_path, "--minutes", 1e-6)
+    assert (code, err) == (0, "")
+    assert "Cut: trial of" in out
+    assert "the refinement of 34 of 34 queries" in out
+    program = load_model(tmp_path)
+    assert program.plan.log.minutes == 1e-6
+    assert any("refinement" in cut for cut in program.plan.log.cut)
+    assert run("evaluate", tmp_path, data)[0] == 0
+
+
+def test_a_limit_of_no_time_is_refused(refuse, data):
+    assert refuse("learn", data, "--minutes", 0) == "minutes must be above 0 and finite, got 0.0."
 
 
 def test_a_terminal_shows_loss_validation_mrr_and_time_left(run, data, tmp_path, monkeypatch):
@@ -201,11 +233,52 @@ def test_ctrl_c_keeps_the_best_epoch_and_resume_continues(run, data, running):
     process, out = running
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (0, b"")
+    assert (process.returncode, errors) == (130, b"")
     assert b"Next: neurallp rules" in output
     assert (out / "metrics.json").exists()
     assert (out / "rules.tsv").exists()
     go_on(run, data, out)
+
+
+def interrupt_after(monkeypatch, num):
+    """Press Ctrl-C after some steps of weighting."""
+    from neurallp.cli.callbacks import LearningProgress
+
+    steps = []
+
+    def advance(self, done):
+        steps.append(done)
+        if self.stage == "weigh" and len(steps) >= num and not self.is_interrupted:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(LearningProgress, "on_progress", advance)
+
+
+KINDS = ("--kinds", "chain,prior", "--length", 2, "--masking", "fact")
+
+
+def test_ctrl_c_in_weighting_keeps_a_complete_model(run, data, tmp_path, monkeypatch):
+    interrupt_after(monkeypatch, 20)
+    code, out, err = run("learn", data, "--out", tmp_path, *SIZES, *KINDS)
+    assert (code, err) == (130, "")
+    assert "Cut: the refinement of" in out
+    assert "The same command with more time learns the rest." in out
+    assert len(load_model(tmp_path).weighted_rules.queries) == 34
+    assert run("evaluate", tmp_path, data)[0] == 0
+
+
+def test_ctrl_c_before_anything_is_learned_keeps_an_earlier_model(run, data, model, tmp_path, monkeypatch):
+    from neurallp.cli.callbacks import LearningProgress
+
+    before = {path.name: path.read_bytes() for path in model.iterdir()}
+    monkeypatch.setattr(LearningProgress, "on_plan", lambda *_: signal.raise_signal(signal.SIGINT))
+    code, out, _ = run("learn", data, "--out", model, *SIZES, *KINDS)
+    assert code == 130
+    assert "keeps its earlier model" in out
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == before
+    code, out, _ = run("learn", data, "--out", tmp_path / "new", *SIZES, *KINDS)
+    assert code == 130
+    assert load_model(tmp_path / "new").weighted_rules.num_of_kinds == {"prior": 34}
 
 
 def test_after_a_kill_the_best_epoch_is_there_and_resume_continues(run, data, running):

@@ -9,7 +9,15 @@ from neurallp.pipeline.learn import rules_to_weigh
 from neurallp.pipeline.program import RuleProgram
 
 SMALL = {"embedding_size": 8, "hidden_size": 8, "learning_rate": 0.01, "num_epochs": 2, "patience": 2}
-QUICK = {"max_length": 2, "num_candidates": 5, "num_pairs": 10, "max_questions": 30, "num_learned": 3}
+QUICK = {
+    "max_length": 2,
+    "num_candidates": 5,
+    "num_pairs": 10,
+    "max_questions": 30,
+    "num_learned": 3,
+    "kinds": ("chain", "prior"),
+    "masking": "fact",
+}
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +65,7 @@ class Recorder(Callbacks):
 def test_callbacks_follow_the_stages_and_all_steps_are_counted(split):
     recorder = Recorder()
     learn(split, **SMALL, **QUICK, callbacks=recorder)
-    assert recorder.calls == ["training", "train", "epoch", "epoch", "weigh"]
+    assert recorder.calls == ["plan", "training", "train", "epoch", "epoch", "weigh"]
     for total, done in recorder.progress.values():
         assert done == total
 
@@ -65,7 +73,7 @@ def test_callbacks_follow_the_stages_and_all_steps_are_counted(split):
 def test_without_training_rules_are_mined_and_weighted_alone(split):
     recorder = Recorder()
     program = learn(split, train=False, **QUICK, callbacks=recorder)
-    assert recorder.calls == ["weigh"]
+    assert recorder.calls == ["plan", "weigh"]
     assert len(program.weighted_rules)
     assert not program.has_model
     assert program.history == []
@@ -86,8 +94,8 @@ def test_a_plan_and_settings_exclude_each_other(split):
 
 
 def test_a_plan_learns_what_its_settings_learn(split):
-    from_plan = learn(split, make_plan(**SMALL, **QUICK))
     from_settings = learn(split, **SMALL, **QUICK)
+    from_plan = learn(split, from_settings.plan)
     assert from_plan.rules() == from_settings.rules()
 
 
@@ -115,7 +123,7 @@ def test_ctrl_c_in_the_first_epoch_always_ends_the_run(split):
 def test_ctrl_c_in_training_keeps_the_epochs_so_far_and_weighs_their_rules(split):
     recorder = Recorder(interrupt="after an epoch", keep=True)
     program = learn(split, **SMALL, **QUICK, callbacks=recorder)
-    assert recorder.calls == ["training", "train", "epoch", "train interrupted", "weigh"]
+    assert recorder.calls == ["plan", "training", "train", "epoch", "train interrupted", "weigh"]
     assert len(program.history) == 1
     assert program.weighted_rules is not None
 

@@ -26,6 +26,7 @@ COMMANDS = (
     "learn",
     "weigh",
     "calibrate",
+    "describe",
     "rules",
     "ask",
     "explain",

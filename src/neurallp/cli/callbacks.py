@@ -1,13 +1,18 @@
 """Callbacks of the command line: progress bars, notes on what Ctrl-C cut, and the dry run of `learn`."""
 
+import signal
 from contextlib import ExitStack
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..config import Plan
 from ..pipeline.learn import Callbacks, Checkpoints, Stage
-from .output import Bar, console, print_json, progress, say
+from ..pipeline.plan import Estimate
+from .output import Bar, print_json, print_line, progress, say
+from .plans import describe_plan, plan_as_dict
 
 if TYPE_CHECKING:
     from types import ModuleType, TracebackType
@@ -17,7 +22,12 @@ if TYPE_CHECKING:
     AnyTraining = TrainingLoop[Any, Any]
 
 #: Stages as the progress bar names them.
-NAMES: dict[Stage, str] = {"train": "Training", "weigh": "Weighting", "calibrate": "Calibrating"}
+NAMES: dict[Stage, str] = {
+    "plan": "Planning",
+    "train": "Training",
+    "weigh": "Weighting",
+    "calibrate": "Calibrating",
+}
 
 
 class ShownProgress(Callbacks):
@@ -26,6 +36,7 @@ class ShownProgress(Callbacks):
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
         self.training: AnyTraining | None = None
+        self.stage: Stage | None = None
         self._open = ExitStack()
         self._bar: Bar | None = None
 
@@ -40,7 +51,12 @@ class ShownProgress(Callbacks):
     def on_training(self, training: "AnyTraining") -> None:
         self.training = training
 
+    def on_mrr(self, mrr: float) -> None:
+        if self._bar is not None and self.stage is not None:
+            self._bar.describe(f"{NAMES[self.stage]}: valid MRR {mrr:.3f}")
+
     def on_stage(self, stage: Stage, total: int, done: int = 0) -> None:
+        self.stage = stage
         if self._bar is None:
             self._bar = self._open.enter_context(progress(NAMES[stage], total, quiet=self.quiet))
         description = NAMES[stage] if stage != "train" or self.training is None else describe(self.training)
@@ -73,8 +89,6 @@ class TrainingProgress(ShownProgress, Checkpoints):
     def on_interrupt(self, stage: Stage) -> bool:
         if stage == "calibrate":
             say("Calibration was cut: answers have no probability. `neurallp calibrate` fits it.")
-        elif stage == "weigh":
-            say("Weighting was cut: the model is kept without weighted rules.")
         elif self.training is None or not self.training.history:
             say("Training was cut in the first epoch: nothing is kept.")
         else:
@@ -84,23 +98,55 @@ class TrainingProgress(ShownProgress, Checkpoints):
 
 
 class LearningProgress(TrainingProgress):
-    """Also print an estimate of time and memory before training; a dry run ends there."""
+    """Also print the plan; a dry run ends there. Ctrl-C ends the run soon, with a complete model.
+
+    A second Ctrl-C ends it at once.
+    """
 
     def __init__(self, folder: Path, *, resume: bool, dry_run: bool, quiet: bool) -> None:
         super().__init__(folder, resume=resume, quiet=quiet)
         self.dry_run = dry_run
+        self.is_interrupted = False
+        self._previous: Any = None
+
+    def __enter__(self) -> "LearningProgress":
+        if current_thread() is main_thread():
+            self._previous = signal.signal(signal.SIGINT, self._interrupt)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: "TracebackType | None"
+    ) -> None:
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
+        super().__exit__(kind, error, at)
+
+    def _interrupt(self, number: int, frame: Any) -> None:
+        again, self.is_interrupted = self.is_interrupted, True
+        if again or self.stage == "train":
+            raise KeyboardInterrupt
+        say("Ctrl-C: the run ends with what is learned so far. Once more ends it at once.")
+
+    def should_stop(self) -> bool:
+        return self.is_interrupted
+
+    def on_plan(self, plan: Plan, estimate: Estimate | None) -> None:
+        if self.dry_run and self.quiet:
+            print_json(plan_as_dict(plan) | {"estimate": None if estimate is None else vars(estimate)})
+        elif self.dry_run:
+            print_line(describe_plan(plan, estimate))
+        elif not self.quiet:
+            say(describe_plan(plan, estimate))
+        if self.dry_run:
+            raise typer.Exit
 
     def on_training(self, training: "AnyTraining") -> None:
         from ..neural.estimate import estimate
         from ..neural.training import Training
 
         assert isinstance(training, Training)
-        expected = estimate(training)
-        if self.dry_run:
-            print_json(vars(expected)) if self.quiet else console.print(str(expected))
-            raise typer.Exit
         if not self.quiet:
-            say(str(expected))
+            say(str(estimate(training)))
         super().on_training(training)
 
 

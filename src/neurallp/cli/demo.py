@@ -57,12 +57,12 @@ def _show_family(people: int, seed: int, as_json: bool) -> None:
 
 
 def _learn(split: "Split", seed: int, quiet: bool) -> "LearnedProgram":
-    """Learn as `neurallp learn` does by default, but with larger steps and fewer epochs to save time."""
+    """Learn as `neurallp learn` does without options."""
     from ..pipeline.learn import learn
     from .callbacks import ShownProgress
 
     with ShownProgress(quiet=quiet) as callbacks:
-        return learn(split, seed=seed, num_epochs=8, learning_rate=0.005, callbacks=callbacks)
+        return learn(split, seed=seed, callbacks=callbacks)
 
 
 def _introduce(kb: "KnowledgeBase") -> str:

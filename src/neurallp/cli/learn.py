@@ -1,31 +1,52 @@
-"""`learn`: learning with progress, checkpoints and a summary."""
+"""`learn`: a plan for the data, learning with progress, and a model that is usable whenever the run ends."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..config import ModelConfig, Plan, Preset, TrainingConfig, WeightingConfig, make_plan
-from .evaluate import evaluate_parts, held_out
+from ..config import ModelConfig, Preset, TrainingConfig, WeightingConfig
+from .evaluate import evaluate_parts
 from .options import Data, Device, Engine, Json, Resume, choose_device, load_split, with_settings
-from .output import console, measures_table, print_json, print_line, say
+from .output import console, print_json, print_line, say
 
 if TYPE_CHECKING:
     from ..graph.knowledge_base import Split
     from ..pipeline.program import LearnedProgram
+    from .callbacks import LearningProgress
+
+#: The defaults of settings that trials choose.
+CHOSEN = dict.fromkeys(
+    ("max_length", "num_candidates", "num_pairs", "max_questions", "kinds", "masking"), "chosen"
+)
+
+#: Validation facts that are measured under a time limit.
+NUM_VALIDATED = 500
 
 
-@with_settings(ModelConfig, TrainingConfig, WeightingConfig, defaults={"max_length": "as --steps"})
+@with_settings(ModelConfig, TrainingConfig, WeightingConfig, defaults=CHOSEN)
 def learn(
     data: Data,
     out: Annotated[Path, typer.Option(help="Where the model goes.")] = Path("model"),
+    minutes: Annotated[
+        float | None, typer.Option(help="Time limit of the whole run.", show_default="none")
+    ] = None,
     preset: Annotated[Preset, typer.Option(help="`paper` learns as published.")] = "default",
+    train: Annotated[
+        bool | None,
+        typer.Option(
+            "--train/--no-train",
+            show_default="if a trial says it pays, or a setting of its own is given",
+            help="Train the neural model, and weigh its rules with the mined ones.",
+        ),
+    ] = None,
     weigh: Annotated[
         bool | None,
         typer.Option(
             "--weigh/--no-weigh",
             show_default="weigh, but not --preset paper",
-            help="Weigh the model's rules and mined ones against all wrong answers.",
+            help="Weigh rules against all wrong answers.",
         ),
     ] = None,
     *,
@@ -34,34 +55,45 @@ def learn(
     engine: Engine = "auto",
     resume: Resume = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the time and memory it would take, and stop.")
+        bool, typer.Option("--dry-run", help="Print the plan with its time and memory, and stop.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Learn rules from DATA and keep them in a model folder."""
-    plan = _make_plan(preset, weigh, settings, out if resume else None)
-    split = load_split(data, plan.seed)
+    """Learn rules from DATA and keep them in a model folder.
+
+    Settings that are not given are chosen by trials on the validation part (a part of train where there is
+    none). Learning never uses the test part; `neurallp evaluate` ranks it.
+    """
+    from ..pipeline.clock import Clock
+
+    clock = Clock(minutes)
+    wanted: dict[str, Any] = {"preset": preset, "train": train, "weigh": weigh}
+    wanted |= _with_checkpoint(settings, out, resume)
+    split = load_split(data, wanted.get("seed") or 0)
     if not as_json:
         say(_describe(split))
 
     from ..pipeline.learn import learn as learn_program
     from .callbacks import LearningProgress
 
-    device = choose_device(device, engine)
+    wanted |= {"engine": engine, "device": choose_device(device, engine)}
     with LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks:
-        program = learn_program(split, plan, engine=engine, device=device, callbacks=callbacks)
-    metrics = evaluate_parts(program, split, held_out(split), engine, as_json)
-    program.save(out, metrics)
+        program = learn_program(split, minutes=clock, callbacks=callbacks, **wanted)
+        in_time = not (clock.is_over or callbacks.is_interrupted)
+        metrics = _validate(program, split, engine, as_json, clock.is_limited) if in_time else {}
+    _save(program, out, metrics, callbacks)
     _report(program, out, metrics, as_json)
+    if callbacks.is_interrupted:
+        raise typer.Exit(130)
 
 
-def _make_plan(preset: Preset, weigh: bool | None, given: dict[str, Any], resumed: Path | None) -> Plan:
-    """Return the plan; a resumed run keeps its settings except those given."""
-    if resumed is None:
-        return make_plan(preset, weigh=weigh, **given)
+def _with_checkpoint(given: dict[str, Any], out: Path, resume: bool) -> dict[str, Any]:
+    """Return the settings; a resumed run keeps those of its checkpoint except those given."""
+    if not resume:
+        return given
     from ..io.models.checkpoints import read_settings
 
-    return make_plan(preset, weigh=weigh, **read_settings(resumed) | given)
+    return read_settings(out) | given
 
 
 def _describe(split: "Split") -> str:
@@ -73,14 +105,63 @@ def _describe(split: "Split") -> str:
     )
 
 
+def _validate(
+    program: "LearnedProgram", split: "Split", engine: str, quiet: bool, limited: bool
+) -> dict[str, Any]:
+    """Return the measures of the validation part, which do not depend on the test part.
+
+    Under a time limit a sample is measured.
+    """
+    blind = split.without_test()
+    if limited and len(blind.valid) > NUM_VALIDATED:
+        blind = _with_fewer(blind, program.seed)
+    return evaluate_parts(program, blind, ["valid"], engine, quiet) if len(blind.valid) else {}
+
+
+def _with_fewer(split: "Split", seed: int) -> "Split":
+    """Return the split with a sample to validate; the rest is true too, and so filtered out of ranks."""
+    import numpy as np
+
+    order = np.random.default_rng(seed).permutation(len(split.valid))
+    valid, rest = split.valid[order[:NUM_VALIDATED]], split.valid[order[NUM_VALIDATED:]]
+    return replace(split, valid=valid, test=rest)
+
+
+def _save(
+    program: "LearnedProgram", out: Path, metrics: dict[str, Any], callbacks: "LearningProgress"
+) -> None:
+    """Save the program; one that was cut before anything was learned does not replace another model."""
+    from ..io.models.folders import RELATIONS
+
+    if callbacks.is_interrupted and _is_empty(program) and (out / RELATIONS).is_file():
+        print_line(f"Nothing was learned yet: {out} keeps its earlier model.")
+        raise typer.Exit(130)
+    program.save(out, metrics)
+
+
+def _is_empty(program: "LearnedProgram") -> bool:
+    weighted = program.weighted_rules
+    return not program.has_model and (weighted is None or weighted.num_of_kinds.keys() <= {"prior"})
+
+
 def _report(program: "LearnedProgram", out: Path, metrics: dict[str, Any], as_json: bool) -> None:
-    best = max(epoch.number for epoch in program.history if epoch.is_best)
+    cut = program.plan.log.cut
     if as_json:
-        print_json({"model": str(out), "epochs": len(program.history), "best_epoch": best, **metrics})
+        weighted = program.weighted_rules
+        found = {"model": str(out), "epochs": len(program.history), "cut": list(cut), **metrics}
+        print_json(found | ({} if weighted is None else {"rules": len(weighted)}))
         return
+    if program.history:
+        best = max(epoch.number for epoch in program.history if epoch.is_best)
+        seconds = sum(epoch.seconds for epoch in program.history)
+        console.print(f"Best of {len(program.history)} epochs, in {seconds:.1f} s: number {best}.")
+    if program.weighted_rules is not None:
+        console.print(f"{len(program.weighted_rules):,} weighted rules.")
     if metrics:
-        console.print(measures_table(metrics))
-        console.print()
-    seconds = sum(epoch.seconds for epoch in program.history)
-    console.print(f"Best of {len(program.history)} epochs, in {seconds:.1f} s: number {best}.")
+        console.print(
+            f"Validation: MRR {metrics['valid']['mrr']:.3f}, Hits@10 {metrics['valid']['hits@10']:.3f} "
+            "(answers that only the test part knows count as wrong)."
+        )
+    if cut:
+        print_line(f"Cut: {'; '.join(cut)}. The same command with more time learns the rest.")
     print_line(f"Model in {out}. Next: neurallp rules {out}")

@@ -17,7 +17,7 @@ from ..graph.arrays import Ids
 from ..graph.knowledge_base import Split
 from ..graph.questions import KnownAnswers, Questions, ask_both_ways
 from ..reasoning.reasoner import Reasoner
-from .completion import MORE_EPOCHS, TITLES, UNLIMITED_MINING, WEIGHTED, ModelSpec
+from .completion import MORE_EPOCHS, TITLES, ModelSpec
 from .measuring import (
     QUICK_EMBEDDING,
     draw_learning,
@@ -68,9 +68,6 @@ GRAIL = {
 #: (Hits@10 of 50 negatives on the validation of WN18RR v1: .706 with T = 3, .768 with T = 4).
 OURS = {"WN18RR": {"num_steps": 4, "num_controllers": 3}, "fb237": {"num_steps": 3, "num_controllers": 3}}
 
-#: How rules are weighted on GraIL's sets.
-GRAIL_WEIGHTED = {"WN18RR": {**UNLIMITED_MINING, "max_length": 5}, "fb237": UNLIMITED_MINING}
-
 SAMPLED, ALL = f"Hits@10 of {NUM_NEGATIVES} negatives", "Hits@10 of all entities"
 MRR_SAMPLED, MRR_ALL = f"MRR of {NUM_NEGATIVES} negatives", "MRR of all entities"
 
@@ -112,7 +109,7 @@ def _paper_rows(quick: bool, device: str) -> Iterator[TableRow]:
             learned = {**common, "preset": spec.preset, "settings": spec.settings, "device": device}
             published = {"Hits@10": neural_lp} if spec.model == "paper" else {}
             yield TableRow({**labels, "model": spec.model}, published, learn_unseen, learned)
-        weighted = {**common, "settings": {**WEIGHTED[data], "max_questions": 1800}, "device": device}
+        weighted = {**common, "device": device}
         yield TableRow({**labels, "model": "weighted"}, {}, weigh_unseen, weighted)
         fitted = {**common, **TRANSE, "device": device, **(QUICK_EMBEDDING if quick else {})}
         yield TableRow({**labels, "model": "TransE"}, {"Hits@10": transe}, fit_unseen, fitted)
@@ -127,8 +124,7 @@ def _grail_rows(quick: bool, device: str) -> Iterator[TableRow]:
             yield TableRow({**labels, "model": "paper"}, {SAMPLED: published}, learn_grail, paper)
             ours = {**common, "preset": "default", "settings": OURS[base]}
             yield TableRow({**labels, "model": "ours"}, {}, learn_grail, ours)
-            weighted = {**common, "settings": GRAIL_WEIGHTED[base]}
-            yield TableRow({**labels, "model": "weighted"}, {}, weigh_grail, weighted)
+            yield TableRow({**labels, "model": "weighted"}, {}, weigh_grail, common)
             yield TableRow({**labels, "model": "NBFNet"}, {SAMPLED: best})
 
 
@@ -146,11 +142,11 @@ def learn_unseen(
     return {**found, **training_history(program.history)}
 
 
-def weigh_unseen(*, data: str, seed: int, settings: Mapping[str, Any], device: str, quick: bool) -> Outcome:
+def weigh_unseen(*, data: str, seed: int, device: str, quick: bool) -> Outcome:
     """Return how rules weighted without the test's entities rank the test, walking over all that is known."""
     split = load_set(data, quick)
     seen = hide_entities(split, seed)
-    weighted = learn_weighted(seen, seed, settings, device, quick)
+    weighted = learn_weighted(seen, seed, device, quick)
     return {**_rank_drawn(Reasoner(split.known, weighted), split, seen), "num_rules": len(weighted)}
 
 
@@ -197,10 +193,10 @@ def learn_grail(
     return {**found, **training_history(program.history)}
 
 
-def weigh_grail(*, data: str, seed: int, settings: Mapping[str, Any], device: str, quick: bool) -> Outcome:
+def weigh_grail(*, data: str, seed: int, device: str, quick: bool) -> Outcome:
     """Return how rules weighted on one graph rank the test of another, in both regimes."""
     split, new = _load_grail(data, quick)
-    weighted = learn_weighted(split, seed, settings, device, quick)
+    weighted = learn_weighted(split, seed, device, quick)
     return {**_rank_grail(Reasoner(new.known, weighted), new, seed, quick), "num_rules": len(weighted)}
 
 

@@ -32,7 +32,15 @@ QUICK_FACTS, QUICK_TRIPLES = 10_000, 300
 #: What a quick run changes in the settings of models and of baselines that have epochs.
 QUICK = {"num_epochs": 2}
 QUICK_EMBEDDING = {**QUICK, "dimension": 16}
-QUICK_WEIGHTING = {"max_length": 2, "num_candidates": 50, "num_pairs": 20, "max_questions": 200}
+QUICK_WEIGHTING: Mapping[str, Any] = {
+    "max_length": 2,
+    "num_candidates": 50,
+    "num_pairs": 20,
+    "max_questions": 200,
+    "kinds": ("chain", "prior"),
+    "masking": "fact",
+    "train": False,
+}
 
 #: Labels whose values need no name beside them.
 NAMES = ("data", "model")
@@ -101,21 +109,16 @@ def walk(program: LearnedProgram, kb: KnowledgeBase, device: str) -> ModelScorer
     return ModelScorer(program.model.to(device), make_engine("auto", Operators.of(kb), device))
 
 
-def weigh_and_rank(
-    *, data: str, seed: int, settings: Mapping[str, Any], device: str, quick: bool = False
-) -> Outcome:
+def weigh_and_rank(*, data: str, seed: int, device: str, quick: bool = False) -> Outcome:
     """Return how mined and weighted rules rank the test of a set."""
     split = load_set(data, quick)
-    weighted = learn_weighted(split, seed, settings, device, quick)
+    weighted = learn_weighted(split, seed, device, quick)
     return {**figures(rank_test(Reasoner(split.known, weighted), split, quick)), "num_rules": len(weighted)}
 
 
-def learn_weighted(
-    split: Split, seed: int, settings: Mapping[str, Any], device: str, quick: bool
-) -> WeightedRules:
-    """Return the rules mined and weighted on a split, without a neural model."""
-    chosen = {**settings, **(QUICK_WEIGHTING if quick else {}), "seed": seed}
-    weighted = learn(split, train=False, device=device, **chosen).weighted_rules
+def learn_weighted(split: Split, seed: int, device: str, quick: bool) -> WeightedRules:
+    """Return the rules that `learn` finds and weights on a split, with settings of its own choice."""
+    weighted = learn(split, device=device, seed=seed, **(QUICK_WEIGHTING if quick else {})).weighted_rules
     assert weighted is not None
     return weighted
 

@@ -7,7 +7,7 @@ direction flag.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -121,6 +121,21 @@ class Split:
         )
         return Split(self.entities, relations, facts, train, valid, test, self.num_duplicates)
 
+    def without_test(self) -> "Split":
+        """Return the split without its test part, and without entities that occur there alone.
+
+        Learning uses this: the number of entities must not tell how many the test part has.
+        """
+        parts = self.facts, self.train, self.valid
+        used, places = np.unique(np.concatenate([each[:, [0, 2]] for each in parts]), return_inverse=True)
+        pairs, names = places.reshape(-1, 2), Vocabulary([self.entities[i] for i in used.tolist()])
+        bounds = np.cumsum([0, *map(len, parts)])
+        facts, train, valid = (
+            np.column_stack([own[:, 0], each[:, 1], own[:, 1]])
+            for each, own in zip(parts, np.split(pairs, bounds[1:-1]), strict=True)
+        )
+        return Split(names, self.relations, facts, train, valid, self.test[:0], self.num_duplicates)
+
 
 def name_parts(parts: dict[str, Iterable[tuple[str, str, str]]]) -> Split:
     """Return a split whose vocabularies are shared by all parts; repetitions within a part are dropped.
@@ -167,6 +182,18 @@ def split_triples(kb: KnowledgeBase, seed: int = 0, share: float = 0.1) -> Split
     none = np.empty((0, 3), dtype=np.int64)
     train, valid, test = (kb.facts[np.sort(rows)] for rows in (train, valid, test))
     return Split(kb.entities, kb.relations, none, train, valid, test, kb.num_duplicates)
+
+
+def hold_out(split: Split, seed: int = 0, share: float = 0.1) -> Split:
+    """Return the split with a share of train as its validation part, for choices where it has none.
+
+    Every relation keeps at least one fact in train; a split of very few facts stays as it is.
+    """
+    order = np.random.default_rng(seed).permutation(len(split.train))
+    _, first = np.unique(split.train[order, 1], return_index=True)
+    movable = np.delete(order, first)
+    moved = np.isin(np.arange(len(order)), movable[: round(share * len(order))])
+    return replace(split, train=split.train[~moved], valid=split.train[moved])
 
 
 def separate_facts(split: Split, seed: int = 0, unlinked: bool = False) -> Split:

@@ -7,7 +7,7 @@ for one batch, and a validator.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from time import perf_counter
 from typing import Generic, Protocol, TypeVar
@@ -32,7 +32,7 @@ class Epoch:
     number: int
     loss: float
     metrics: Mapping[str, float]  # empty: there is nothing to validate on
-    seconds: float
+    seconds: float = field(compare=False)  # not stored, so that equal runs write equal files
     is_best: bool
 
     @property

@@ -1,9 +1,11 @@
 """The base of all programs: the knowledge base that they answer about, and the reasoner over it."""
 
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, get_args
 
-from ..errors import ConfigError
-from ..graph.knowledge_base import KnowledgeBase
+from ..config import Part
+from ..errors import ConfigError, DataError, require_choice
+from ..graph.knowledge_base import KnowledgeBase, Split
+from ..graph.questions import KnownAnswers, Questions, ask_both_ways
 
 R = TypeVar("R")
 
@@ -25,3 +27,13 @@ class BaseProgram(Generic[R]):
 
     def _make_reasoner(self, kb: KnowledgeBase) -> R:
         raise NotImplementedError
+
+
+def ask_part(split: Split, part: Part) -> tuple[Questions, KnownAnswers]:
+    """Return the questions of a part, and all answers that are known to be true."""
+    require_choice("part", part, get_args(Part))
+    triples = getattr(split, part)
+    if not len(triples):
+        raise DataError(f"There is nothing to evaluate: the part {part!r} is empty.")
+    num_relations = len(split.relations)
+    return ask_both_ways(triples, num_relations), KnownAnswers(split.true_triples, num_relations)

@@ -1,14 +1,10 @@
 """Calibration on a split: which facts are held out, and how reliable the probabilities are on test."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import NamedTuple
-
-import numpy as np
 
 from ..errors import DataError
 from ..graph.arrays import Ids
-from ..graph.knowledge_base import KnowledgeBase, Split, renumber_relations, split_triples
+from ..graph.knowledge_base import KnowledgeBase, Split, hold_out, renumber_relations
 from ..reasoning.calibration import Calibration
 from ..reasoning.calibration_fit import fit_calibration
 from ..reasoning.calibration_sample import Sample, draw_sample
@@ -18,33 +14,21 @@ from ..reasoning.reliability import Reliability, measure_reliability
 OnDone = Callable[[int], None]
 
 
-class HeldOut(NamedTuple):
-    """Facts to walk on, facts held out, and the fraction these are of all unknown ones (None: not known)."""
-
-    kb: KnowledgeBase
-    facts: Ids
-    fraction: float | None
-
-
-def hold_out(split: Split, seed: int) -> HeldOut:
-    """Return the validation part as held out; where there is none, a tenth of the known facts."""
-    if len(split.valid):
-        return HeldOut(split.known, split.valid, None)
-    parts = split_triples(split.known, seed, share=0.05)
-    held_out = np.concatenate([parts.valid, parts.test])
-    if not len(held_out):
-        raise DataError(
-            f"There are too few facts to calibrate on: {len(split.known.facts):,} and none to validate. "
-            "Every relation needs at least one fact besides those held out."
-        )
-    return HeldOut(replace(split.known, facts=parts.train), held_out, 1.0)
-
-
 def calibrate(basis: Basis, split: Split, seed: int = 0, on_done: OnDone = lambda num: None) -> Calibration:
-    """Return the probabilities that fit the held-out facts of a split; its test part is not looked at."""
-    held_out = hold_out(split, seed)
-    sample, kb = sample_answers(basis, held_out.kb, held_out.facts, on_done)
-    return fit_calibration(sample, kb, len(held_out.facts), held_out.fraction)
+    """Return the probabilities that fit the validation part of a split; its test part is not looked at.
+
+    Where there is no validation part, a tenth of train is held out; then it is known that nothing else is.
+    """
+    parts = split.without_test()
+    has_valid = len(parts.valid) > 0
+    parts = parts if has_valid else hold_out(parts, seed)
+    if not len(parts.valid):
+        raise DataError(
+            f"There are too few facts to calibrate on: {len(parts.known.facts):,}, and none to validate. "
+            "Give a validation part, or more facts of some relation."
+        )
+    sample, kb = sample_answers(basis, parts.known, parts.valid, on_done)
+    return fit_calibration(sample, kb, len(parts.valid), None if has_valid else 1.0)
 
 
 def measure(

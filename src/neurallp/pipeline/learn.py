@@ -1,21 +1,23 @@
-"""Learning, stage by stage: train a neural model, then weigh its rules together with mined ones.
+"""Learning, stage by stage: plan, train a neural model where that pays, then mine and weigh rules.
 
 The library, the command line, the demo, the experiments and the benchmarks all call `learn`. A `Plan` has the
 settings of each stage, and `Callbacks` follow the run: progress, checkpoints, and stopping early.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..config import ModelConfig, Plan, TrainingConfig, WeightingConfig, make_plan
+from ..config import UNWEIGHTED_PRESETS, ModelConfig, Plan, TrainingConfig, WeightingConfig, make_plan
+from ..config.plan_log import Comparison
 from ..errors import ConfigError, DataError
-from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
+from ..graph.knowledge_base import KnowledgeBase, Split, hold_out, split_triples
 from ..graph.vocabulary import Relations
 from ..io.files import AnyPath
 from ..io.triples import Data, load
@@ -24,22 +26,40 @@ from ..rules.rule import Rule
 from ..weighting.kinds import as_candidates, get_kind
 from ..weighting.kinds.base import Candidate
 from ..weighting.weighted_rules import WeightedRules
+from .clock import Clock, TimeIsOver
+from .plan import NEURAL, Estimate, Planner
 from .program import LearnedProgram, Program, RuleProgram
 
 if TYPE_CHECKING:
     from ..neural.loop import TrainingLoop
     from ..neural.model import NeuralLP
     from ..neural.training import Training
-    from ..weighting.fitting import Candidates
+    from ..weighting.fitting import Candidates, Weighting
+    from ..weighting.query_fit import FitResult
 
     AnyTraining = TrainingLoop[Any, Any]
 
 #: The stages of a run, in order.
-Stage = Literal["train", "weigh", "calibrate"]
+Stage = Literal["plan", "train", "weigh", "calibrate"]
+
+#: Epochs of the neural model in the trial whether its training pays.
+TRIAL_EPOCHS = 3
+
+#: The share of the time limit that is set apart for saving the model and measuring it.
+SAVING_SHARE = 0.06
+
+#: The share of the time limit that is left after planning which training may take, where rules are weighted.
+TRAINING_SHARE = 0.4
 
 
 class Callbacks:
     """Functions that `learn` calls during a run. By default they do nothing, and Ctrl-C ends the run."""
+
+    def on_plan(self, plan: Plan, estimate: Estimate | None) -> None:
+        """Called when the plan is made, with the time and memory it will take, where that was measured."""
+
+    def on_mrr(self, mrr: float) -> None:
+        """Called with the validation MRR so far."""
 
     def on_training(self, training: "AnyTraining") -> None:
         """Called before the first epoch, with the model as it is initialised; may restore a checkpoint."""
@@ -54,7 +74,7 @@ class Callbacks:
         """Called after every epoch of training; may write a checkpoint."""
 
     def should_stop(self) -> bool:
-        """Return whether to end the run after this epoch; what is learned so far is returned."""
+        """Return whether to end the run soon; what is learned so far is returned, and it is complete."""
         return False
 
     def on_interrupt(self, stage: Stage) -> bool:
@@ -93,88 +113,181 @@ def learn(
     given: Iterable[Rule] = (),
     engine: str = "auto",
     device: str = "cpu",
+    minutes: float | Clock | None = None,
     callbacks: Callbacks | None = None,
     **settings: Any,
 ) -> LearnedProgram:
-    """Return a program learned from a path, a table, a knowledge base or a split.
+    """Return a program learned from a path, a table, a knowledge base or a split, but not from a test part.
 
-    It answers from all facts that are given but those of a test part: also from those that were held out to
-    choose settings and to calibrate.
+    It answers from all other facts that are given: also from those that were held out to choose settings and
+    to calibrate.
 
-    Without a plan, `make_plan` makes one from the settings: `preset`, `train`, `weigh`, and the fields of
-    ModelConfig, TrainingConfig and WeightingConfig. Rules that are `given` are weighted with the others.
+    Without a plan, settings that are not given are chosen by trials on the validation part, or on a part of
+    train where there is none: `preset`, `train`, `weigh`, and the fields of ModelConfig, TrainingConfig and
+    WeightingConfig. `minutes` bounds the whole run, and `program.plan.log.cut` tells what it cut. Rules that
+    are `given` are weighted with the others.
 
     >>> from neurallp.datasets.family import family_knowledge_base
-    >>> program = learn(family_knowledge_base(num_people=60, num_generations=3), num_epochs=2)
-    >>> program.model.config.num_steps
-    2
+    >>> program = learn(family_knowledge_base(num_people=60, num_generations=3), num_candidates=50)
+    >>> program.plan.weighting.num_candidates
+    50
     """
     if plan is not None and settings:
         raise ConfigError(f"Give a plan or settings, not both: {', '.join(settings)}.")
-    plan = plan or make_plan(**settings)
+    clock = minutes if isinstance(minutes, Clock) else Clock(minutes)
+    seed = plan.seed if plan else settings.get("seed") or 0
     data = load(data)
-    split = data if isinstance(data, Split) else split_triples(data, plan.seed)
-    run = Run(split, plan, engine, device, callbacks or Callbacks())
-    program = run.train()
-    if plan.weighting is not None and not run.callbacks.should_stop():
-        program.weighted_rules = run.weigh(chain(run.learned_rules(program), given))
-    run.calibrate(program)
-    program.kb = data if isinstance(data, KnowledgeBase) else split.given
+    whole = data if isinstance(data, Split) else split_triples(data, seed)
+    run = Run(whole.without_test(), engine, device, callbacks or Callbacks(), clock)
+    program = run.learn(plan or run.decide(**settings), list(given))
+    program.kb = data if isinstance(data, KnowledgeBase) else whole.given
     return program
 
 
-@dataclass(frozen=True)
 class Run:
-    """One run of `learn`: its data, plan and callbacks, and a method for each stage."""
+    """One run of `learn`: its data, callbacks and time limit, and a method for each stage."""
 
-    split: Split
-    plan: Plan
-    engine: str
-    device: str
-    callbacks: Callbacks
+    def __init__(self, split: Split, engine: str, device: str, callbacks: Callbacks, clock: Clock) -> None:
+        self.split, self.engine, self.device = split, engine, device
+        self.callbacks, self.clock, self.limit = callbacks, clock, clock.part(1 - SAVING_SHARE)
+        self.cut: list[str] = []
 
-    def train(self) -> LearnedProgram:
+    def should_stop(self) -> bool:
+        """Return whether the time is over, or a callback ends the run."""
+        return self.limit.is_over or self.callbacks.should_stop()
+
+    def learn(self, plan: Plan, given: list[Rule]) -> LearnedProgram:
+        """Return the program of a plan: train, weigh, then calibrate."""
+        program = self.train(plan)
+        if plan.weighting is not None and not (program.has_model and self.should_stop()):
+            rules = chain(self.learned_rules(program), given)
+            program.weighted_rules = self.weigh(plan.weighting, rules)
+        self.calibrate(program)
+        program.plan = replace(plan, log=plan.log.and_cut(*self.cut))
+        return program
+
+    # The plan
+
+    def decide(
+        self, preset: str = "default", train: bool | None = None, weigh: bool | None = None, **settings: Any
+    ) -> Plan:
+        """Return the plan with the settings given; trials choose the others."""
+        if weigh is False or (weigh is None and preset in UNWEIGHTED_PRESETS):
+            return make_plan(preset, train=train is not False, weigh=False, **settings)
+        if train is None and any(settings.get(name) is not None for name in NEURAL):
+            train = True
+        plan = make_plan(preset, train=train is not False, weigh=True, **settings)
+        planner = Planner(self.split, settings, self.limit, self.callbacks.should_stop)
+        planner.on_trial = self._on_trial
+        self.callbacks.on_stage("plan", planner.max_trials)
+        weighting = planner.decide()
+        if train is None and not self._training_pays(planner, plan, weighting):
+            plan = replace(plan, model=None, training=None)
+        self.callbacks.on_progress(planner.max_trials - len(planner.log))
+        plan = replace(plan, weighting=weighting, log=planner.plan_log)
+        self.callbacks.on_plan(plan, planner.estimate(weighting))
+        return plan
+
+    def _training_pays(self, planner: Planner, plan: Plan, weighting: WeightingConfig) -> bool:
+        """Return whether the rules of a few epochs of the neural model raise the MRR of a trial."""
+        if planner.best is None or not planner.can_try_training:
+            return False
+        assert plan.model is not None
+        assert plan.training is not None
+        config = replace(plan.training, num_epochs=TRIAL_EPOCHS)
+        training = prepare(planner.split, plan.model, config, engine=self.engine, device=self.device)
+        for _ in training.epochs():
+            if planner.should_stop():
+                return False
+        rules = learned_rules(training.model, weighting.num_learned, planner.trials.queries)
+        given = rules_as_candidates(rules, self.split.relations)
+        return planner.is_better("rules of the neural model", planner.trials.run_with(weighting, given))
+
+    def _on_trial(self, trial: Comparison) -> None:
+        self.callbacks.on_progress(1)
+        if trial.chosen:
+            self.callbacks.on_mrr(trial.mrr)
+
+    # The stages
+
+    def train(self, plan: Plan) -> LearnedProgram:
         """Return the program of the best epoch; without a model where the plan has no training."""
-        if self.plan.model is None or self.plan.training is None:
-            return LearnedProgram(self.plan, kb=self.split.known)
-        configs = self.plan.model, self.plan.training
-        training = prepare(self.split, *configs, engine=self.engine, device=self.device)
-        run_training(training, self.callbacks)
-        return finish(training, self.plan)
+        if plan.model is None or plan.training is None or (plan.weighting and self.should_stop()):
+            return LearnedProgram(plan, kb=self.split.known)
+        training = prepare(self.split, plan.model, plan.training, engine=self.engine, device=self.device)
+        limit = self.limit.part(TRAINING_SHARE if plan.weighting else 1.0)
+        run_training(training, self.callbacks, limit)
+        if limit.is_over:
+            self.cut.append(f"training after {len(training.history)} epochs")
+        return finish(training, plan)
 
     def calibrate(self, program: LearnedProgram) -> None:
         """Fit the probabilities of answers; there are none where no held-out fact is answered."""
         self.callbacks.on_stage("calibrate", MAX_QUESTIONS)
         try:
-            program.calibrate(self.split, self.callbacks.on_progress)
-        except DataError:
-            return
+            with suppress(DataError):
+                program.calibrate(self.split, self._on_calibrated)
+        except TimeIsOver:
+            self.cut.append("calibration")
         except KeyboardInterrupt:
             if not self.callbacks.on_interrupt("calibrate"):
                 raise
 
+    def _on_calibrated(self, num: int) -> None:
+        self.callbacks.on_progress(num)
+        self.limit.require_time()
+
     def learned_rules(self, program: LearnedProgram) -> Iterator[Rule]:
         """Yield the most confident rules that the neural model learned, to weigh them."""
-        if self.plan.model is None or self.plan.weighting is None:
+        if not program.has_model or program.plan.weighting is None:
             return iter(())
-        return learned_rules(program.model, self.plan.weighting.num_learned)
+        return learned_rules(program.model, program.plan.weighting.num_learned)
 
-    def weigh(self, rules: Iterable[Rule]) -> WeightedRules | None:
-        """Return the weights of `rules` and mined ones, or None where Ctrl-C cut the stage."""
-        assert self.plan.weighting is not None
+    def weigh(self, config: WeightingConfig, rules: Iterable[Rule]) -> WeightedRules | None:
+        """Return the weights of `rules` and mined ones; None where Ctrl-C cut the stage.
+
+        Where the time is over, or a callback ends the run, queries are answered by cheaper fits.
+        """
         self.callbacks.on_stage("weigh", 2 * len(self.split.known.facts))
+        given = rules_as_candidates(rules, self.split.relations)
+        weighting = make_weighting(self.split, config, given, self.device)
+        judge = None
+        if not len(self.split.valid):
+            judge = make_weighting(hold_out(self.split, config.seed), config, given, self.device)
+        weighting.on_fit = ValidationMrr(self.callbacks.on_mrr)
         try:
-            candidates = rules_as_candidates(rules, self.split.relations)
-            done = self.callbacks.on_progress
-            return weigh_rules(self.split, self.plan.weighting, candidates, done, self.device).weighted_rules
+            weighted = weighting.run(self.callbacks.on_progress, self.should_stop, judge)
         except KeyboardInterrupt:
             if not self.callbacks.on_interrupt("weigh"):
                 raise
-        return None
+            self.cut.append("weighting")
+            return None
+        if unrefined := weighted.unrefined:
+            num = len(weighting.queries)
+            self.cut.append(f"the refinement of {len(unrefined):,} of {num:,} queries")
+        return weighted
 
 
-def run_training(training: "AnyTraining", callbacks: Callbacks) -> None:
-    """Run the epochs of a training; after Ctrl-C the callbacks decide whether the epochs so far are used."""
+class ValidationMrr:
+    """The validation MRR of the queries so far, each with its latest fit; told to a callback."""
+
+    def __init__(self, on_mrr: Callable[[float], None]) -> None:
+        self.on_mrr = on_mrr
+        self.best: dict[int, tuple[float, int]] = {}  # the sum of reciprocal ranks, and their number
+
+    def __call__(self, query: int, fits: "Sequence[FitResult]") -> None:
+        """Take the best setting of a query's fits into account."""
+        sums = [ranks.sum(axis=0).max(initial=0.0) for ranks in (each.reciprocal_ranks for each in fits)]
+        self.best[query] = float(max(sums)), len(fits[0].reciprocal_ranks)
+        if num := sum(num for _, num in self.best.values()):
+            self.on_mrr(sum(total for total, _ in self.best.values()) / num)
+
+
+def run_training(training: "AnyTraining", callbacks: Callbacks, limit: Clock | None = None) -> None:
+    """Run the epochs of a training, until the time is over.
+
+    After Ctrl-C the callbacks decide whether the epochs so far are used.
+    """
     callbacks.on_training(training)
     num_batches = training.examples.num_batches
     done = len(training.history) * num_batches
@@ -183,7 +296,7 @@ def run_training(training: "AnyTraining", callbacks: Callbacks) -> None:
     try:
         for _ in training.epochs():
             callbacks.on_epoch(training)
-            if callbacks.should_stop():
+            if callbacks.should_stop() or (limit is not None and limit.is_over):
                 break
     except KeyboardInterrupt:
         if not callbacks.on_interrupt("train") or not training.history:
@@ -234,11 +347,11 @@ def rules_to_weigh(program: Program, num_learned: int) -> Iterator[Rule]:
     return learned_rules(program.model, num_learned) if isinstance(program, LearnedProgram) else iter(())
 
 
-def learned_rules(model: "NeuralLP", num: int) -> Iterator[Rule]:
-    """Yield the `num` most confident rules of each query that a model learned."""
+def learned_rules(model: "NeuralLP", num: int, queries: Iterable[int] | None = None) -> Iterator[Rule]:
+    """Yield the `num` most confident rules of each query that a model learned, or of some queries."""
     from ..neural.rules import extract_rules
 
-    for query in range(model.relations.num_operators):
+    for query in range(model.relations.num_operators) if queries is None else queries:
         yield from islice(extract_rules(model, query), num)
 
 
@@ -256,6 +369,21 @@ def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int
     return dict(found)
 
 
+def make_weighting(
+    split: Split, config: WeightingConfig, given: "Candidates | None" = None, device: str = "cpu"
+) -> "Weighting":
+    """Return what mines rules and fits their weights, with those `given`, on a device."""
+    from ..weighting.fitting import Weighting
+
+    if device == "cpu":
+        return Weighting(split, config, given)
+    from ..neural.training import require_device
+    from ..weighting.fitting_gpu import GpuWeighting
+
+    require_device(device)
+    return GpuWeighting(split, config, given, device=device)
+
+
 def weigh_rules(
     split: Split,
     config: WeightingConfig,
@@ -264,17 +392,5 @@ def weigh_rules(
     device: str = "cpu",
 ) -> LearnedProgram:
     """Return the program of mined rules and the candidates `given`, with weights fitted on a device."""
-    from ..weighting.fitting import Weighting
-
-    if device != "cpu":
-        from ..neural.training import require_device
-
-        require_device(device)
-    if device == "cpu":
-        weighting = Weighting(split, config, given)
-    else:
-        from ..weighting.fitting_gpu import GpuWeighting
-
-        weighting = GpuWeighting(split, config, given, device=device)
-    plan = Plan(None, None, config)
-    return LearnedProgram(plan, weighted_rules=weighting.run(on_done), kb=split.known)
+    weighted = make_weighting(split, config, given, device).run(on_done)
+    return LearnedProgram(Plan(None, None, config), weighted_rules=weighted, kb=split.known)

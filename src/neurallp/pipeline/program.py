@@ -4,19 +4,21 @@ Importing this module, and loading weighted or given rules, needs no torch: a ne
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from ..config import Part, Plan, WeightingConfig
-from ..errors import ConfigError, DataError, require_choice, require_positive
+from ..errors import ConfigError, require_choice, require_positive
 from ..evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
 from ..graph.knowledge_base import KnowledgeBase, Split
-from ..graph.questions import KnownAnswers, Questions, ask_both_ways
+from ..graph.questions import KnownAnswers, Questions
 from ..graph.vocabulary import INVERSE_MARK, Relations
 from ..io.files import AnyPath
 from ..io.models import folders
 from ..io.models import weighted as weighted_folders
 from ..io.models.calibration import read_calibration, recalibrated
+from ..io.models.plans import read_plan_log, write_plan_log
 from ..io.rules import guess_format, import_rules, import_scored
 from ..reasoning.answers import Answer, Predictions, Proof, WhyNot
 from ..reasoning.calibration import Calibration
@@ -25,7 +27,7 @@ from ..rules.listing import Listing, Order, list_rules
 from ..rules.rule import Rule, RuleFilter, RuleSet
 from ..weighting.weighted_rules import WeightedRules, select_rules
 from . import calibrating
-from .base import BaseProgram
+from .base import BaseProgram, ask_part
 
 if TYPE_CHECKING:
     from ..neural.model import NeuralLP
@@ -190,7 +192,7 @@ class Program(BaseProgram[Reasoner]):
         reasoner = Reasoner(split.known, self.basis, engine)
         return (
             self._scorer(reasoner, engine),
-            *_ask(split.with_relations(reasoner.relations), part),
+            *ask_part(split.with_relations(reasoner.relations), part),
             reasoner.relations,
         )
 
@@ -300,6 +302,7 @@ class LearnedProgram(Program):
             folders.require_no_model(folder)
         with recalibrated(folder, self.calibration):
             self._write(folder, metrics or {})
+        write_plan_log(folder, self.plan.log)
 
     def _write(self, folder: AnyPath, metrics: dict[str, Any]) -> None:
         weighted = None
@@ -358,16 +361,6 @@ def _most_confident(rules: Iterable[Rule], wanted: RuleFilter, limit: int) -> li
     return sorted(filter(wanted.keeps, rules), key=lambda rule: -rule.confidence)[:limit]
 
 
-def _ask(split: Split, part: Part) -> tuple[Questions, KnownAnswers]:
-    """Return the questions of a part, and all answers that are known to be true."""
-    require_choice("part", part, get_args(Part))
-    triples = getattr(split, part)
-    if not len(triples):
-        raise DataError(f"There is nothing to evaluate: the part {part!r} is empty.")
-    num_relations = len(split.relations)
-    return ask_both_ways(triples, num_relations), KnownAnswers(split.true_triples, num_relations)
-
-
 def load_program(path: AnyPath) -> Program:
     """Return the program of a model folder, or of a file of rules in any format that can be imported."""
     if not Path(path).is_file():
@@ -385,6 +378,7 @@ def load_model(folder: AnyPath) -> LearnedProgram:
     """Return the program saved in `folder`."""
     program = LearnedProgram.read(folder)
     program.calibration = read_calibration(folder)
+    program.plan = replace(program.plan, log=read_plan_log(folder))
     return program
 
 

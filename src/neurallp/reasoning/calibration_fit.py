@@ -63,7 +63,9 @@ def fit_calibration(
     intercepts, others = fit.intercepts(rates)
     rows = dict(zip(names, map(tuple, intercepts.tolist()), strict=True))
     highest = float(np.log(2 * sample.right.sum() + 1))  # of n answers that are all right (Jeffreys' prior)
-    return Calibration(tuple(knots.tolist()), tuple(fit.shared.tolist()), rows, tuple(others.tolist()), highest)
+    return Calibration(
+        tuple(knots.tolist()), tuple(fit.shared.tolist()), rows, tuple(others.tolist()), highest
+    )
 
 
 def log_rates(kb: KnowledgeBase, num_held_out: int) -> Floats:

@@ -116,7 +116,7 @@ class Row:
         return Evidence(queries, num_known, odds, of_unknown, domains)
 
     def _totals(self, known: Ids, top: float) -> tuple[float, float]:
-        """Return what normalised scores are fractions of: the sums over known answers, and over all others."""
+        """Return the sums that normalised scores are fractions of, over known answers and over others."""
         is_known = np.isin(self.entities, known)
         amounts, rest = self._amounts(self.scores, top), self._amounts(np.zeros(1), top)[0]
         num_unlisted = len(known) - int(is_known.sum())

@@ -33,7 +33,8 @@ class Reliability:
         """Return the reliability of predicted probabilities, given which answers are right."""
         weights = np.ones(len(right)) if weights is None else weights
         bins = np.minimum((probabilities * NUM_BINS).astype(np.int64), NUM_BINS - 1)
-        counts, sizes = np.bincount(bins, minlength=NUM_BINS), np.bincount(bins, weights * 1.0, NUM_BINS)
+        counts = np.bincount(bins, minlength=NUM_BINS)
+        sizes = np.bincount(bins, weights, NUM_BINS).astype(np.float64)
         used = counts > 0
         predicted, observed = (
             np.bincount(bins, weights * each, NUM_BINS)[used] / sizes[used] for each in (probabilities, right)

@@ -74,6 +74,8 @@ class Weighting:
         self.validation_answers = KnownAnswers(known_or_valid, self.num_relations)
         self.num_threads = num_threads or num_cores()
         self.should_stop: Callable[[], bool] = lambda: False
+        #: Called with a query and its fits as each is found: a cheap one for each length, or the refined one.
+        self.on_fit: Callable[[int, Sequence[FitResult]], None] = lambda query, fits: None
         self._idle: list[Worker] = []
 
     def check_stop(self) -> None:
@@ -107,18 +109,22 @@ class Weighting:
         self,
         on_done: Callable[[int], None] = lambda num: None,
         should_stop: Callable[[], bool] = lambda: False,
+        judge: "Weighting | None" = None,
     ) -> WeightedRules:
         """Return the weighted rules.
 
         Every query first gets a cheap fit on few questions, which chooses its settings; then queries are
         refined, those with most facts first. `on_done` is called with a number of facts, in all twice the
         number of facts of the graph. Once `should_stop` returns True, the rules so far are returned: queries
-        without a fit have their prior alone, and `unrefined` lists those not refined.
+        without a fit have their prior alone, and `unrefined` lists those not refined. Where there is no
+        validation part, a `judge` with a part of the facts held out makes the cheap fits.
         """
         self.should_stop = should_stop
+        first = judge or self
+        first.should_stop, first.on_fit = should_stop, self.on_fit
         pool = ThreadPoolExecutor(self.num_threads)
         try:
-            pilots = self._pilot_all(self.queries, pool, on_done)
+            pilots = first._pilot_all(self.queries, pool, on_done)
             choices = choose_settings(pilots, len(self.config.penalties))
             refined = self._refine_all(choices, pool, on_done)
         finally:
@@ -202,6 +208,7 @@ class Weighting:
             on_done(len(self.questions[query]))
             if each is not None:
                 collected[query] = each
+                self.on_fit(query, each if isinstance(each, list) else [each])
         return collected
 
     @contextmanager

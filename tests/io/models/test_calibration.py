@@ -8,7 +8,11 @@ from neurallp.io.models.folders import FORMAT_VERSION
 from neurallp.reasoning.calibration import Calibration
 
 CALIBRATION = Calibration(
-    (-1.5, 1 / 3), (0.0, 1.25, 2.0, 0.5, -0.75), {"father": (0.1, -9.0, -8.5), "~père": (1.0, 2.0, 3.0)}, (0.0, -1.0, -2.0), 6.5
+    (-1.5, 1 / 3),
+    (0.0, 1.25, 2.0, 0.5, -0.75),
+    {"father": (0.1, -9.0, -8.5), "~père": (1.0, 2.0, 3.0)},
+    (0.0, -1.0, -2.0),
+    6.5,
 )
 
 
@@ -28,7 +32,14 @@ def test_that_of_a_file_of_rules_is_beside_it_and_void_when_the_rules_change(tmp
     assert read_calibration(rules) is None
 
 
-@pytest.mark.parametrize("broken", [{}, {"intercepts": [1]}, {"intercepts": {}, "knots": ["x"], "coefficients": [], "others": [], "highest": 1}])
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {},
+        {"intercepts": [1]},
+        {"intercepts": {}, "knots": ["x"], "coefficients": [], "others": [], "highest": 1},
+    ],
+)
 def test_a_damaged_calibration_is_told(tmp_path, broken):
     (tmp_path / "calibration.json").write_text(json.dumps({"format_version": FORMAT_VERSION, **broken}))
     with pytest.raises(ModelError, match=r"calibration.json is missing or damaged"):

@@ -58,7 +58,8 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 def dump_checkpoint(run: Run[E], settings: Mapping[str, Any], origin: Mapping[str, Any]) -> bytes:
     """Return the content of a checkpoint: tensors, epochs, settings, and the names of the data (`origin`)."""
     facts = {"format_version": FORMAT_VERSION, "settings": settings, "origin": origin}
-    metadata = {"run": json.dumps(facts), "history": history_lines(run.history)}
+    # One entry: several would be written in any order, and equal runs write equal files.
+    metadata = {"run": json.dumps(facts | {"history": history_lines(run.history)})}
     return dump_tensors(run.state(), metadata)
 
 
@@ -97,6 +98,6 @@ def _read_header(folder: AnyPath) -> tuple[dict[str, Any], str]:
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
         run = dict(json.loads(header["run"]))
         require_version(folder, run)
-        return {name: dict(run[name]) for name in ("settings", "origin")}, header["history"]
+        return {name: dict(run[name]) for name in ("settings", "origin")}, str(run["history"])
     except (ValueError, TypeError, KeyError) as error:
         raise damaged(path, error) from error

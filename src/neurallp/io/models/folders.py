@@ -185,8 +185,9 @@ def read_arrays(path: Path) -> "dict[str, NDArray[Any]]":
 
 
 def history_lines(history: Iterable[Any]) -> str:
-    """Return one line of JSON for each epoch."""
-    return "".join(json.dumps(asdict(epoch)) + "\n" for epoch in history)
+    """Return one line of JSON for each epoch, without its time: equal runs write equal files."""
+    rows = ({name: value for name, value in asdict(epoch).items() if name != "seconds"} for epoch in history)
+    return "".join(json.dumps(row) + "\n" for row in rows)
 
 
 def read_epochs(folder: AnyPath, kind: type[E]) -> list[E]:
@@ -200,4 +201,4 @@ def read_epochs(folder: AnyPath, kind: type[E]) -> list[E]:
 
 def parse_epochs(lines: str, kind: type[E]) -> list[E]:
     """Return the epochs of a history."""
-    return [kind(**json.loads(line)) for line in lines.splitlines()]
+    return [kind(**{"seconds": 0.0, **json.loads(line)}) for line in lines.splitlines()]

@@ -11,7 +11,8 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from .errors import ConfigError, require_choice, require_positive
+from ..errors import ConfigError, require_choice, require_positive
+from .plan_log import PlanLog
 
 Preset = Literal["default", "paper"]
 EngineName = Literal["auto", "reference", "cpu", "cuda"]
@@ -253,6 +254,7 @@ class Plan:
     model: ModelConfig | None
     training: TrainingConfig | None
     weighting: WeightingConfig | None
+    log: PlanLog = field(default_factory=PlanLog)
 
     def __post_init__(self) -> None:
         if (self.model is None) != (self.training is None):
@@ -319,14 +321,14 @@ def make_plan(
     chosen = _with_preset(PRESETS, preset, settings)
     require_known(chosen, ModelConfig, TrainingConfig, WeightingConfig)
     model, training = choose(ModelConfig, chosen), choose(TrainingConfig, chosen)
-    weighting = _choose_weighting(chosen)
+    weighting = choose_weighting(chosen)
     if train and "max_length" not in chosen:
         weighting = replace(weighting, max_length=model.num_steps)
     weigh = preset not in UNWEIGHTED_PRESETS if weigh is None else weigh
     return Plan(model if train else None, training if train else None, weighting if weigh else None)
 
 
-def _choose_weighting(settings: Mapping[str, Any]) -> WeightingConfig:
+def choose_weighting(settings: Mapping[str, Any]) -> WeightingConfig:
     """Return the weighting settings; the expert ones share names with those of training and keep defaults."""
     shown = {each.name for each in fields(WeightingConfig) if each.metadata.get("help")}
     return WeightingConfig(**{name: value for name, value in settings.items() if name in shown})

@@ -1,0 +1,279 @@
+"""A plan for data that nobody has seen: settings are chosen by trials on validation, one after the other.
+
+A setting is chosen where it raises the MRR of the same questions by more than the standard error of the gain.
+Settings that are given are not tried. Without a time limit no clock decides anything: equal data, equal plan.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..config import (
+    KINDS,
+    ModelConfig,
+    TrainingConfig,
+    WeightingConfig,
+    choose_weighting,
+)
+from ..config.plan_log import Comparison, PlanLog
+from ..graph.knowledge_base import Split, hold_out
+from ..weighting.masking import NEARLY_ALL
+from .clock import Clock
+from .survey import Survey, survey
+from .trials import TrialResult, Trials
+
+#: Bodies are tried up to this length, as long as no more walks leave the end of a fact.
+MAX_LENGTH = 5
+MAX_WALKS = 3e7
+
+#: Bodies begin with the length that reaches this share of the validation pairs that can be reached.
+ENOUGH_REACHED = 0.95
+
+#: The kinds of rules that a plan begins with; the others are tried.
+FIRST_KINDS = ("chain", "prior", "against")
+
+#: Feature values of all questions to learn from, at most; and how many questions a query may have.
+MAX_WORK = 3e9
+NUMBERS_OF_QUESTIONS = (8000, 4000, 2000, 1000, 500, 250)
+
+#: Steps of walks in one epoch of the neural model, at most, for a trial of it.
+MAX_TRAINING_WORK = 1e8
+
+#: The share of the time limit that trials may take.
+TRIAL_SHARE = 0.3
+
+#: How many times as long the first fit of a query takes as its trial, which has fewer pairs and settings.
+FIRST_FIT_EFFORT = 4.0
+
+#: Settings that a time limit scales, and the least that each may be.
+SCALED = {"num_pairs": 10, "num_mined": 50, "num_counted": 30, "num_candidates": 30, "num_pilot": 40}
+
+Change = Callable[[WeightingConfig], WeightingConfig]
+
+
+class Option(NamedTuple):
+    """One value of a setting, in words, and how it changes the settings."""
+
+    words: str
+    change: Change
+
+
+class Decision(NamedTuple):
+    """A setting to decide: its options in order. A ladder ends with the first option that is not better."""
+
+    setting: str
+    options: Callable[[Survey, WeightingConfig], Iterator[Option]]
+    is_ladder: bool
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run will take, measured on trials. It is printed, not stored, as it differs from run to run."""
+
+    seconds: float
+    num_bytes: int
+
+    def __str__(self) -> str:
+        return f"About {self.seconds:,.0f} s and {self.num_bytes / 2**20:,.0f} MiB of memory."
+
+
+class Planner:
+    """Decides the settings of weighting, one after the other."""
+
+    def __init__(
+        self,
+        split: Split,
+        given: Mapping[str, Any],
+        clock: Clock,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        held_out = not len(split.valid)
+        self.given = {name: value for name, value in given.items() if value is not None}
+        seed = self.given.get("seed", 0)
+        self.split = hold_out(split, seed) if held_out else split
+        self.clock, self.limit = clock, clock.part(TRIAL_SHARE)
+        self.survey = survey(self.split, held_out)
+        self._ends = should_stop
+        self.trials = Trials(self.split, seed, self.should_stop)
+        self.log: list[Comparison] = []
+        self.cut: list[str] = []
+        self.best: TrialResult | None = None
+        self.on_trial: Callable[[Comparison], None] = lambda trial: None
+
+    def decide(self) -> WeightingConfig:
+        """Return the settings of weighting."""
+        config = self._first()
+        for decision in DECISIONS:
+            if decision.setting not in self.given and self.trials.relations:
+                config = self._decide(decision, config)
+        return self._scale(self._choose_questions(config))
+
+    def should_stop(self) -> bool:
+        """Return whether there is no time for another trial."""
+        return self.limit.is_over or self._ends()
+
+    @property
+    def can_try_training(self) -> bool:
+        """Whether a few epochs of the neural model are little work: it follows walks of two steps."""
+        work = 2 * self.survey.num_facts * self.survey.walks[1]
+        return work <= MAX_TRAINING_WORK and not self.should_stop()
+
+    @property
+    def max_trials(self) -> int:
+        """The number of trials, at most."""
+        config = self._first()
+        wanted = [each for each in DECISIONS if each.setting not in self.given]
+        num = sum(len(list(each.options(self.survey, config))) for each in wanted)
+        return num + 2 if num and self.trials.relations else 0
+
+    def _first(self) -> WeightingConfig:
+        """Return the settings before any trial."""
+        length = first_length(self.survey)
+        return choose_weighting({"max_length": length, "kinds": FIRST_KINDS, **self.given})
+
+    def _decide(self, decision: Decision, config: WeightingConfig) -> WeightingConfig:
+        for option in decision.options(self.survey, config):
+            if self.should_stop():
+                self.cut.append(f"trial of {option.words}")
+                continue
+            if self.best is None:
+                self._record(f"bodies up to {config.max_length}", self.trials.run(config), True)
+            changed = option.change(config)
+            if self.is_better(option.words, self.trials.run(changed)):
+                config = changed
+            elif decision.is_ladder:
+                break
+        return config
+
+    def is_better(self, words: str, found: TrialResult) -> bool:
+        """Return whether a trial is better than the best so far, which it then replaces."""
+        assert self.best is not None
+        gain, error = found.gain_over(self.best)
+        return self._record(words, found, gain > error)
+
+    def _record(self, words: str, found: TrialResult, chosen: bool) -> bool:
+        gain, error = (0.0, 0.0) if self.best is None else found.gain_over(self.best)
+        self.log.append(Comparison(words, round(found.mrr, 4), round(gain, 4), round(error, 4), chosen))
+        self.on_trial(self.log[-1])
+        self.best = found if chosen else self.best
+        return chosen
+
+    def _choose_questions(self, config: WeightingConfig) -> WeightingConfig:
+        """Return the settings with as many questions as bounded work allows."""
+        if "max_questions" in self.given or self.best is None:
+            return config
+        per_question = max(self.best.entries, 1.0)
+        allowed = [num for num in NUMBERS_OF_QUESTIONS if self._num_questions(num) * per_question <= MAX_WORK]
+        return replace(config, max_questions=max(allowed, default=NUMBERS_OF_QUESTIONS[-1]))
+
+    def _num_questions(self, max_questions: int) -> int:
+        """Return the questions of all queries together, if each has at most `max_questions`."""
+        sizes = np.bincount(self.split.known.facts[:, 1])
+        return 2 * int(np.minimum(sizes, max_questions).sum())
+
+    @property
+    def plan_log(self) -> PlanLog:
+        """How the plan was made."""
+        return PlanLog(self.survey.as_dict(), tuple(self.log), self.clock.minutes, tuple(self.cut))
+
+    def estimate(self, config: WeightingConfig) -> Estimate | None:
+        """Return the time and memory that weighting will take, or None where nothing was tried."""
+        if self.best is None:
+            return None
+        first = self._seconds_of_first_fits(config)
+        learned = self._num_questions(config.max_questions) / self.trials.num_learned
+        seconds = min(first + self.best.seconds_per_query * learned, self.clock.seconds_left)
+        return Estimate(seconds, peak_bytes())
+
+    def _seconds_of_first_fits(self, config: WeightingConfig) -> float:
+        """Return the time of the cheap fits of all queries."""
+        assert self.best is not None
+        num_queries = 2 * len(np.unique(self.split.known.facts[:, 1]))
+        effort = FIRST_FIT_EFFORT * config.num_pairs / WeightingConfig().num_pairs
+        return effort * self.best.seconds_per_query * num_queries
+
+    def _scale(self, config: WeightingConfig) -> WeightingConfig:
+        """Return the settings with fewer pairs, candidates and questions where a time limit needs it.
+
+        The cheap fits of all queries are to end within half of the time that is left, so that every query has
+        rules before any is refined.
+        """
+        if not self.clock.is_limited or self.best is None:
+            return config
+        share = 0.5 * self.clock.seconds_left / max(self._seconds_of_first_fits(config), 1e-9)
+        if share >= 1:
+            return config
+        sizes: dict[str, Any] = {
+            name: max(least, int(share * getattr(config, name))) for name, least in SCALED.items()
+        }
+        changed = {name: size for name, size in sizes.items() if name not in self.given}
+        self.cut.append("sizes: " + ", ".join(f"{name} {size:,}" for name, size in changed.items()))
+        return replace(config, **changed)
+
+
+def first_length(found: Survey) -> int:
+    """Return the shortest length that reaches nearly all validation pairs that can be reached; 2 or more."""
+    enough = [n for n, share in enumerate(found.reached, 1) if share >= ENOUGH_REACHED * found.reached[-1]]
+    length = max(2, min(enough, default=2))
+    while length > 2 and found.walks[length - 1] > MAX_WALKS:
+        length -= 1
+    return length
+
+
+# What is decided, in order
+
+
+def longer_bodies(found: Survey, config: WeightingConfig) -> Iterator[Option]:
+    """Yield greater lengths, as long as bodies have not too many walks."""
+    for length in range(config.max_length + 1, MAX_LENGTH + 1):
+        if found.walks[length - 1] > MAX_WALKS:
+            return
+        yield Option(f"bodies up to {length}", _setting(max_length=length))
+
+
+def more_kinds(found: Survey, config: WeightingConfig) -> Iterator[Option]:
+    """Yield each further kind of rules."""
+    for kind in KINDS:
+        if kind not in config.kinds:
+            yield Option(f"kind {kind}", lambda now, kind=kind: replace(now, kinds=(*now.kinds, kind)))  # type: ignore[misc]
+
+
+def other_masking(found: Survey, config: WeightingConfig) -> Iterator[Option]:
+    """Yield the other way of masking where some validation pairs are linked by known facts, but not all."""
+    if 0 < found.linked_share < 1:
+        masking = "fact" if found.linked_share >= NEARLY_ALL else "both"
+        yield Option(f"masking {masking}", _setting(masking=masking))
+
+
+def more_candidates(found: Survey, config: WeightingConfig) -> Iterator[Option]:
+    """Yield twice as many candidates from twice as many pairs."""
+    more = {"num_candidates": 2 * config.num_candidates, "num_pairs": 2 * config.num_pairs}
+    yield Option(f"{more['num_candidates']} candidates", _setting(**more))
+
+
+def _setting(**settings: Any) -> Change:
+    return lambda config: replace(config, **settings)
+
+
+DECISIONS = (
+    Decision("max_length", longer_bodies, is_ladder=True),
+    Decision("kinds", more_kinds, is_ladder=False),
+    Decision("masking", other_masking, is_ladder=False),
+    Decision("num_candidates", more_candidates, is_ladder=True),
+)
+
+#: Settings of the neural model: who gives one of them wants it to be trained.
+NEURAL = {each.name for config in (ModelConfig, TrainingConfig) for each in fields(config)} - {"seed"}
+
+
+def peak_bytes() -> int:
+    """Return the most memory that this process has held so far; trials hold what the whole run needs."""
+    if sys.platform == "win32":
+        return 0
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak

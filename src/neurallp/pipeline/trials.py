@@ -1,0 +1,125 @@
+"""Trials: settings compared on the validation questions of a few queries, with little to learn from.
+
+The work of a trial is counted, not timed, so that what is chosen does not depend on the machine.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+
+from ..config import WeightingConfig
+from ..graph.arrays import Floats
+from ..graph.knowledge_base import Split
+from ..graph.questions import Questions
+from ..weighting.fitting import Candidates, Weighting
+
+#: Relations of a trial, drawn in proportion to their validation facts; each is asked in both directions.
+NUM_RELATIONS = 6
+
+#: Validation questions of each query, and questions to learn from, at most.
+NUM_VALID = 100
+NUM_LEARNED = 150
+
+#: The share of all facts that a trial learns from, at most, but at least so many of each query.
+SHARE_LEARNED = 0.05
+MIN_LEARNED = 50
+
+
+@dataclass(frozen=True, eq=False)
+class TrialResult:
+    """The reciprocal ranks of a trial's validation questions, its work, and its time."""
+
+    ranks: Floats  # (question,) in the same order for all settings
+    entries: float  # feature values of one question, on average
+    seconds_per_query: float
+
+    @property
+    def mrr(self) -> float:
+        """The mean reciprocal rank; 0 without questions."""
+        return float(self.ranks.mean()) if len(self.ranks) else 0.0
+
+    def gain_over(self, other: "TrialResult") -> tuple[float, float]:
+        """Return the gain in MRR over another trial of the same questions, and its standard error."""
+        if len(self.ranks) < 2 or len(self.ranks) != len(other.ranks):
+            return 0.0, 0.0
+        gains = self.ranks - other.ranks
+        return float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))
+
+
+class Trials:
+    """Runs trials on one split; equal settings are tried once."""
+
+    def __init__(self, split: Split, seed: int = 0, should_stop: Callable[[], bool] = lambda: False) -> None:
+        self.split, self.seed, self.should_stop = split, seed, should_stop
+        self.relations = draw_relations(split)
+        self.queries = [r + side for r in self.relations for side in (0, len(split.relations))]
+        num = len(self.queries) or 1
+        self.num_learned = int(
+            np.clip(SHARE_LEARNED * len(split.known.facts) / num, MIN_LEARNED, NUM_LEARNED)
+        )
+        self._weighting: Weighting | None = None
+        self._done: dict[WeightingConfig, TrialResult] = {}
+
+    def run(self, config: WeightingConfig) -> TrialResult:
+        """Return how well and at what cost some settings answer."""
+        if config not in self._done:
+            self._done[config] = self._run(self._base(config), config)
+        return self._done[config]
+
+    def run_with(self, config: WeightingConfig, given: Candidates) -> TrialResult:
+        """Return the same with rules that are given besides."""
+        return self._run(self._prepare(Weighting(self.split, config, given)), config)
+
+    def _base(self, config: WeightingConfig) -> Weighting:
+        if self._weighting is None:
+            self._weighting = self._prepare(Weighting(self.split, config))
+        return self._weighting
+
+    def _prepare(self, weighting: Weighting) -> Weighting:
+        """Return a weighting with few validation questions, which stops when the trials stop."""
+        weighting.should_stop = self.should_stop
+        weighting.valid = {query: self._some(weighting.valid[query]) for query in self.queries}
+        return weighting
+
+    def _run(self, weighting: Weighting, config: WeightingConfig) -> TrialResult:
+        started = perf_counter()
+        found = weighting.trial(self.queries, self._reduce(config))
+        entries = list(found.entries_per_question.values())  # of the queries that there was time for
+        seconds = (perf_counter() - started) / max(len(entries), 1)
+        return TrialResult(found.pooled, float(np.mean(entries or [0.0])), seconds)
+
+    def _reduce(self, config: WeightingConfig) -> WeightingConfig:
+        """Return settings that take less time, in the same proportions for all that are compared."""
+        return replace(
+            config,
+            num_pairs=-(-config.num_pairs // 6),
+            num_mined=-(-config.num_mined // 2),
+            num_counted=-(-config.num_counted // 2),
+            num_pilot=self.num_learned,
+            min_steps=config.min_steps // 2,
+            penalties=config.penalties[len(config.penalties) // 2 :][:1],
+        )
+
+    def _some(self, questions: Questions) -> Questions:
+        order = np.random.default_rng(self.seed).permutation(len(questions))
+        return questions[np.sort(order[:NUM_VALID])]
+
+
+def draw_relations(split: Split) -> list[int]:
+    """Return relations that stand for all validation facts.
+
+    They are evenly spaced among the validation facts, sorted by the size of their relation, so that large
+    relations are drawn for certain and small ones in proportion.
+    """
+    sizes = np.bincount(split.valid[:, 1], minlength=len(split.relations))
+    known = np.bincount(split.known.facts[:, 1], minlength=len(split.relations))
+    left = [r for r in np.argsort(-sizes, kind="stable").tolist() if sizes[r] and known[r]]
+    drawn: list[int] = []
+    while left and len(drawn) < NUM_RELATIONS:
+        num, ends = NUM_RELATIONS - len(drawn), np.cumsum(sizes[left])
+        places = np.searchsorted(ends, (np.arange(num) + 0.5) / num * ends[-1], side="right")
+        drawn += [left[place] for place in np.unique(places)]
+        left = [r for r in left if r not in drawn]
+    return sorted(drawn)

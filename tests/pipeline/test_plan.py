@@ -1,0 +1,126 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from neurallp.config import WeightingConfig
+from neurallp.pipeline import plan as planning
+from neurallp.pipeline.clock import Clock
+from neurallp.pipeline.plan import MAX_WALKS, Planner, first_length
+from neurallp.pipeline.survey import survey
+from neurallp.pipeline.trials import TrialResult
+
+
+class Scripted:
+    """Trials whose result is a function of the settings."""
+
+    relations, queries, num_learned = [0], [0, 1], 50
+
+    def __init__(self, rank):
+        self.rank, self.tried = rank, []
+
+    def run(self, config):
+        self.tried.append(config)
+        # Two questions, of which the second is always the same, so that a gain has an error.
+        return TrialResult(np.array([*[self.rank(config)] * 9, 0.5]), 1000.0, 1.0)
+
+
+@pytest.fixture
+def planner(split):
+    def make(rank, clock=None, **given):
+        found = Planner(split.without_test(), given, clock or Clock())
+        found.trials = Scripted(rank)
+        return found
+
+    return make
+
+
+def test_bodies_grow_while_the_gain_is_above_its_error(planner):
+    by_length = {2: 0.1, 3: 0.2, 4: 0.3, 5: 0.3}
+    found = planner(lambda config: by_length[config.max_length])
+    assert found.decide().max_length == 4
+    assert [trial.chosen for trial in found.log if "bodies" in trial.setting] == [True, True, True, False][
+        first_length(found.survey) - 2 :
+    ]
+
+
+def test_a_ladder_ends_with_the_first_length_that_is_not_better(planner):
+    by_length = {2: 0.3, 3: 0.3, 4: 0.9, 5: 0.9}
+    found = planner(lambda config: by_length[config.max_length], max_length=None)
+    found.survey = replace(found.survey, reached=(0.5, 1.0, 1.0, 1.0))
+    assert found.decide().max_length == 2
+
+
+def test_each_kind_is_kept_if_it_pays(planner):
+    found = planner(lambda config: 0.2 + 0.1 * ("unary" in config.kinds) - 0.1 * ("anchored" in config.kinds))
+    assert found.decide().kinds == ("chain", "prior", "against", "unary")
+
+
+def test_settings_that_are_given_are_not_tried(planner):
+    found = planner(lambda config: config.max_length / 10, max_length=3, kinds=("chain",))
+    config = found.decide()
+    assert (config.max_length, config.kinds) == (3, ("chain",))
+    assert {each.max_length for each in found.trials.tried} == {3}
+    assert not any("kind" in trial.setting for trial in found.log)
+
+
+def test_bodies_with_too_many_walks_are_not_tried(planner):
+    found = planner(lambda config: config.max_length / 10)
+    found.survey = replace(found.survey, walks=(1, 1, 1, 2 * MAX_WALKS, 1))
+    assert found.decide().max_length == 3
+
+
+def test_the_first_length_reaches_nearly_all_pairs_that_can_be_reached(split):
+    look = survey(split)
+    assert first_length(replace(look, reached=(0.4, 0.5, 0.9, 0.92))) == 3
+    assert first_length(replace(look, reached=(0.9, 0.95, 1.0, 1.0))) == 2
+    assert first_length(replace(look, reached=())) == 2
+    assert first_length(replace(look, reached=(0, 0, 0, 1.0), walks=(1, 1, 1, 1e9, 1e9))) == 3
+
+
+def test_when_the_time_of_trials_is_over_the_plan_says_what_was_not_tried(planner):
+    found = planner(lambda config: 0.5, Clock(1e-9))
+    config = found.decide()
+    assert isinstance(config, WeightingConfig)
+    assert not found.log
+    assert any("kind unary" in cut for cut in found.cut)
+    assert found.plan_log.minutes == 1e-9
+
+
+def test_a_time_limit_scales_what_is_mined_and_fitted_and_the_plan_says_so(planner):
+    found = planner(lambda config: 0.5, Clock(0.01))
+    found.limit = Clock()  # all trials are made
+    config = found.decide()
+    assert config.num_pairs < WeightingConfig().num_pairs
+    assert config.num_pilot < WeightingConfig().num_pilot
+    assert any(cut.startswith("sizes: num_pairs") for cut in found.cut)
+    assert found.estimate(config).seconds <= 0.6
+
+
+def test_enough_time_scales_nothing(planner):
+    found = planner(lambda config: 0.5, Clock(10**6))
+    assert found.decide().num_pairs == WeightingConfig().num_pairs
+    assert not found.cut
+
+
+def test_the_number_of_questions_keeps_the_work_in_bounds(planner, monkeypatch):
+    found = planner(lambda config: 0.5)
+    every = found.decide().max_questions
+    monkeypatch.setattr(planning, "MAX_WORK", 1000.0 * found._num_questions(20))
+    monkeypatch.setattr(planning, "NUMBERS_OF_QUESTIONS", (8000, 20, 10))
+    assert found.decide().max_questions == 20 < every
+
+
+def test_equal_data_and_seed_give_equal_plans(split):
+    settings = {"num_candidates": 5, "num_pairs": 10, "seed": 3}
+    first, second = (Planner(split.without_test(), settings, Clock()) for _ in range(2))
+    assert first.decide() == second.decide()
+    assert first.plan_log == second.plan_log
+    assert first.log
+
+
+def test_without_a_validation_part_a_part_of_train_is_held_out_for_choices(split):
+    found = Planner(replace(split.without_test(), valid=split.valid[:0]), {}, Clock())
+    assert found.survey.held_out
+    assert len(found.split.valid) == round(0.1 * len(split.train))
+    assert len(found.split.train) + len(found.split.valid) == len(split.train)
