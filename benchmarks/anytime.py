@@ -1,4 +1,4 @@
-"""Accuracy against time: `neurallp learn --minutes M` beside AnyBURL with as many seconds, one after the other.
+"""Accuracy against time: `neurallp learn --minutes M` beside AnyBURL with as many seconds.
 
 Both learn on two threads and rank the test part; they run one after the other. AnyBURL's figures are those of
 its own evaluation, from its 100 best answers (its ranks beyond these count as misses).

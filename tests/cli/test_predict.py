@@ -54,7 +54,8 @@ def test_a_prediction_in_rdf_is_a_statement_with_its_score_and_no_fact(run, uncl
         store = ox.Store()
         store.load(path=tmp_path / f"new{suffix}")
         asked = """PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> SELECT ?s ?p ?o ?score WHERE {
-            ?x a rdf:Statement; rdf:subject ?s; rdf:predicate ?p; rdf:object ?o; <urn:neurallp:score> ?score }"""
+            ?x a rdf:Statement; rdf:subject ?s; rdf:predicate ?p; rdf:object ?o;
+               <urn:neurallp:score> ?score }"""
         ((s, p, o, score),) = store.query(asked)
         assert [term.value for term in (s, p, o)] == [f"urn:neurallp:{n}" for n in ("zoe", "uncle", "xan")]
         assert float(score.value) == 0.9

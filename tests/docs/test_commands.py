@@ -131,7 +131,7 @@ def test_every_benchmark_that_is_mentioned_exists_with_its_options(page):
         "neurallp learn DATA --no-such-option",
         "neurallp learn DATA --preset papre",
         "neurallp explain MODEL DATA",
-        "neurallp rules MODEL extra",
+        "neurallp rules MODEL DATA extra",
     ],
 )
 def test_a_wrong_command_would_be_found(line):

@@ -45,15 +45,8 @@ def test_a_plain_theory_is_ranked_by_noisy_or(program, split):
     rules = theory.rules.about("uncle")
     assert rules
     source = int(kb.facts[kb.facts[:, 1] == kb.relations.id("uncle")][0, 0])
-    found = dict(
-        zip(
-            *(
-                each.tolist()
-                for each in reasoner.scores(np.array([source]), np.array([kb.relations.id("uncle")])).row(0)
-            ),
-            strict=True,
-        )
-    )
+    row = reasoner.scores(np.array([source]), np.array([kb.relations.id("uncle")])).row(0)
+    found = dict(zip(*(each.tolist() for each in row), strict=True))
     edges = {(h, r, t) for h, r, t in kb.facts.tolist()}
 
     def follow(entities, name):

@@ -1,5 +1,6 @@
 """Drawings of proofs."""
 
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -88,7 +89,7 @@ def test_labels_do_not_cover_each_other():
     drawn = draw_paths("t", "a", "b", paths)
     boxes = [each.find("{*}rect") for each in parts(drawn, "label")]
     rows = sorted(float(box.get("y")) for box in boxes)
-    assert all(later - earlier >= 18 for earlier, later in zip(rows, rows[1:], strict=False))
+    assert all(later - earlier >= 18 for earlier, later in pairwise(rows))
 
 
 def test_the_picture_is_wide_enough_for_the_longest_path():

@@ -73,7 +73,8 @@ def test_a_prior_has_no_example_and_comes_last(kb):
 
 
 @pytest.mark.parametrize(
-    ("order", "expected"), [("weight", [3.0, 2.0, 1.0]), ("confidence", [1.0, 2.0, 3.0]), ("support", [2.0, 3.0, 1.0])]
+    ("order", "expected"),
+    [("weight", [3.0, 2.0, 1.0]), ("confidence", [1.0, 2.0, 3.0]), ("support", [2.0, 3.0, 1.0])],
 )
 def test_rules_are_sorted_as_asked(order, expected):
     def rule(weight, confidence, support):

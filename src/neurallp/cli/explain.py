@@ -45,4 +45,4 @@ def describe_answer(answer: "Answer") -> str:
     chance = f"Probability {probability}, score " if probability else ""
     known = "; a known fact" if answer.is_known else ""
     rank = f"rank {answer.rank:g} of {answer.num_candidates:,}"
-    return f"{chance or 'Score '}{answer.score:.2f}, {rank}{known}."
+    return f"{chance or 'Score '}{answer.score:.4g}, {rank}{known}."

@@ -81,10 +81,8 @@ class Program(BaseProgram[Reasoner]):
         require_positive("limit", limit)
         for name in (*(allow or ()), *deny):
             self.relations.id(name)
-        every = range(self.relations.num_operators)
-        queries = [*every] if query is None else [self.relations.operator_id(query)]
         wanted = RuleFilter(min_share, max_length, allow, deny)
-        return self._best_rules(queries, wanted, limit, kb or self.kb)
+        return self._best_rules(self._queries(query), wanted, limit, kb or self.kb)
 
     def listings(
         self,
@@ -102,14 +100,15 @@ class Program(BaseProgram[Reasoner]):
         require_positive("limit", limit)
         require_choice("order", order, get_args(Order))
         wanted = wanted or RuleFilter(MIN_NORMALIZED_CONFIDENCE)
-        every = range(self.relations.num_operators)
-        queries = [*every] if query is None else [self.relations.operator_id(query)]
         facts = kb or self.kb
-        found = self._best_rules(queries, wanted, MAX_LISTED, facts)
+        found = self._best_rules(self._queries(query), wanted, MAX_LISTED, facts)
         facts = None if facts is None else facts.with_relations(self.relations)
-        names = map(self.relations.operator_name, queries)
-        counted = [(name, list(filter(wanted.keeps_counted, found.about(name)))) for name in names]
+        counted = [(name, list(filter(wanted.keeps_counted, found.about(name)))) for name in found.targets]
         return [list_rules(name, rules, facts, limit, order) for name, rules in counted if rules]
+
+    def _queries(self, query: str | None) -> list[int]:
+        every = range(self.relations.num_operators)
+        return [*every] if query is None else [self.relations.operator_id(query)]
 
     def reasoner(self, kb: KnowledgeBase | None = None) -> Reasoner:
         """Return a reasoner over `kb`, or over the knowledge base learned from; the last one is cached."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import floor, log10
 
 from ..graph.arrays import Flags, Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
@@ -188,7 +189,9 @@ BAR = 10
 
 
 def _line(word: str, contribution: float, text: str, largest: float) -> str:
-    return f"  {word:8} {contribution:+8.2f} {bar(contribution, largest):{BAR}} {text}"
+    # Two decimals, or as many as it takes to tell small contributions apart: those of a neural model.
+    decimals = 2 if largest >= 1 else min(8, 2 - floor(log10(largest or 1.0)))
+    return f"  {word:8} {contribution:+8.{decimals}f} {bar(contribution, largest):{BAR}} {text}"
 
 
 def bar(contribution: float, largest: float) -> str:

@@ -34,6 +34,9 @@ RULES_EXAMINED = 200
 #: Pairs of entities that are tried as the ends of a missing fact.
 ENDS_TRIED = 50
 
+#: The share of a score that sums in another order may differ by.
+ROUNDING = 1e-9
+
 #: Paths of a reason that are counted.
 MAX_PATHS = 999
 
@@ -82,6 +85,9 @@ class Reasoner(BaseReasoner):
         ends = source, query, answer
         reasons, against = (tuple(self._reason(each, ends) for each in side[:k]) for side in sides)
         rests = Rest(*_sum_up(sides[0][k:])), Rest(*_sum_up(sides[1][k:]))
+        left = found.score - sum(share.contribution for share in shares)
+        if abs(left) > ROUNDING * abs(found.score):  # a neural model has more terms than are grouped
+            rests = Rest(None, rests[0].contribution + left), rests[1]
         return Proof(found, told, reasons, against, rests)
 
     def _reason(self, share: RuleShare, ends: tuple[int, int, int]) -> Reason:

@@ -14,7 +14,7 @@ from .features_kernels import (
 )
 from .kinds.chain_kernels import SCAN_PER_LOOKUP, Trie
 
-#: Columns of counts: conclusions, conclusions that are known answers, and questions whose answer is concluded.
+#: Columns of counts: conclusions, those that are known answers, and questions whose answer is concluded.
 CONCLUSIONS, RIGHT, HITS = 0, 1, 2
 
 
@@ -78,7 +78,7 @@ def _count_frontier(scratch: Scratch, depth: int, excluded: int, answer: int, co
 def _count_question(
     edges: CsrSegments, trie: Trie, scratch: Scratch, ends: tuple[int, int], excluded: int, counts: Ids
 ) -> int:
-    """Count the conclusions of all bodies for one question; a prefix that reaches nothing ends its subtree."""
+    """Count the conclusions of all bodies for one question; a prefix that reaches nothing is not extended."""
     source, answer = ends
     scratch.counts[0], scratch.places[0, source], scratch.entities[0, 0] = 1, 0, source
     node, visited = 0, 0

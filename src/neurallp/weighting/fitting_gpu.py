@@ -170,7 +170,7 @@ class GpuQueryFit(QueryFit):
         self.gradients = torch.cat([self._per_rule(gradients, features), dense[None]]).double()
 
     def _training_scores(self, examples: _GpuExamples, columns: Tensor, amounts: Tensor) -> Tensor:
-        """Return scores, (entity, setting, question): without the answer's own fact, -inf for no candidates."""
+        """Return scores, (entity, setting, question), without the answer's own fact; -inf: no candidate."""
         answers, each = examples.answers[columns], torch.arange(len(columns), device=columns.device)
         scores = self._scores(amounts)
         scores[answers, :, each] += self.own_fact[answers][:, None] * self._dense_weights

@@ -127,7 +127,7 @@ class QueryFit:
         self.is_warm = True
 
     def with_values(self, values: Floats) -> "QueryFit":
-        """Set the weights, (weight, setting), to be validated under any number of settings; return the fit."""
+        """Set the weights, (weight, setting), for any number of settings to be validated; return the fit."""
         self.values = values
         return self
 
@@ -180,7 +180,7 @@ class QueryFit:
             yield examples
 
     def removal_losses(self, questions: Questions) -> tuple[Floats, float]:
-        """Return by how much the loss rises without each rule, and what all rules explain beside the dense one.
+        """Return by how much the loss rises without each rule, and how much all of them lower it.
 
         For fits with one setting, in nats, summed over the questions.
         """

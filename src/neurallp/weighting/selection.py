@@ -8,7 +8,7 @@ from ..config import WeightingConfig
 from ..graph.arrays import Body, Floats, Ids
 from .counting_kernels import CONCLUSIONS, HITS, RIGHT
 
-#: Added to conclusions, so that a body right in the one case it applies to is not preferred to one often right.
+#: Added to conclusions, so that a body that is right in one case of one does not come first.
 SMOOTHING = 5.0
 
 

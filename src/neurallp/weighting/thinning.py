@@ -1,4 +1,4 @@
-"""Few rules that do the work of many: rules without which the fit is as good are dropped, the rest fitted anew.
+"""Fewer rules: those without which the fit is as good are dropped, and the rest is fitted anew.
 
 The importance of a rule is by how much the loss would rise without it, summed over the questions learned
 from. Of rules that predict the same each has little importance while the others are there, so at most half
@@ -15,8 +15,8 @@ from ..graph.questions import Questions
 if TYPE_CHECKING:
     from .query_fit import QueryFit
 
-#: Least rise of the loss without a rule, as shares of what all rules of its query explain; validation chooses.
-LEVELS = (3e-4, 1e-3, 3e-3)
+#: Least rise of the loss without a rule, as a share of what all rules explain; validation chooses one.
+LEVELS = (3e-4, 1e-3)
 
 #: In nats, the least rise at any level: a weight that means nothing fits that much by chance.
 NOISE = 0.3
@@ -27,6 +27,9 @@ MIN_KEPT = 0.5
 #: The share of rules below which what is left to drop is not worth fitting anew for.
 FEW = 0.1
 
+#: Times that rules are dropped at one level, at most.
+MAX_ROUNDS = 2
+
 #: The share of passes with which weights are fitted anew.
 EFFORT = 0.5
 
@@ -36,7 +39,7 @@ def thin(fit: "QueryFit", questions: Questions) -> list[Floats]:
     found = [fit.values.copy()]
     left = used_rules(fit)
     for level in LEVELS:
-        while len(left):
+        for _ in range(MAX_ROUNDS):
             removal, explained = fit.removal_losses(questions)
             order = left[np.argsort(-removal[left], kind="stable")]
             wanted = int((removal[left] > max(NOISE, level * explained)).sum())

@@ -51,6 +51,12 @@ class WeightedRules:
         return sum(map(len, self.queries.values()))
 
     @property
+    def sentences(self) -> list[str]:
+        """What holds for every query, in words."""
+        linked = "No answer: an entity that a fact of another relation links to X already."
+        return [linked] if self.excludes_linked else []
+
+    @property
     def num_of_kinds(self) -> dict[str, int]:
         """The number of rules of each kind."""
         counts = Counter(rule.kind for each in self.queries.values() for rule in each.rules)

@@ -22,8 +22,8 @@ def test_prolog_concludes_with_confidence():
     assert last_line(prolog.render([UNCLE], {})) == expected
 
 
-def test_problog_takes_the_measured_confidence_or_the_normalised_one():
-    assert last_line(problog.render([UNCLE], {})).startswith("0.5::derived(X, uncle, Y) :- ")
+def test_problog_takes_the_measured_confidence_or_the_one_the_rule_came_with():
+    assert last_line(problog.render([UNCLE], {})).startswith("0.25::derived(X, uncle, Y) :- ")
     counted = replace(UNCLE, support=1, num_predictions=8)
     assert last_line(problog.render([counted], {})).startswith("0.125::derived(")
 

@@ -6,8 +6,8 @@ import subprocess
 
 import numpy as np
 import pytest
+from weighted_samples import random_kb, random_rules
 
-from neurallp import KnowledgeBase
 from neurallp.errors import ConfigError, FormatError
 from neurallp.io.rules import SCORED, export_scored, import_scored
 from neurallp.io.rules.logic import quote_atom
@@ -18,10 +18,6 @@ from neurallp.reasoning.reasoner import Reasoner
 from neurallp.weighting.kinds.base import Candidate
 from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
 
-#: Names that need quoting in one language or the other.
-NAMES = ["anna", "it's", 'say "hi"', "Ümit", "e 4", "back\\slash", "g", "~h"]
-RELATIONS = ["r", "it's s", "T"]
-
 PRINT = """
 :- initialization(main).
 main :- entity_list(Entities),
@@ -30,38 +26,6 @@ main :- entity_list(Entities),
            ( maplist(atom_codes, [Source, Entity], Codes), format("~w ~17g ~w~n", [Codes, Score, Query]) )),
     halt.
 """
-
-
-def random_kb(seed, num_facts=26):
-    rng = np.random.default_rng(seed)
-    rows = [
-        (NAMES[h], RELATIONS[r], NAMES[t])
-        for h, r, t in zip(*(rng.integers(0, n, num_facts) for n in (8, 3, 8)), strict=True)
-        if (r, h) != (2, t)
-    ]
-    return KnowledgeBase.from_triples(rows)
-
-
-def random_rules(kb, seed, excludes_linked=False):
-    """Return weighted rules of every kind for every query, with weights of both signs."""
-    rng = np.random.default_rng(seed)
-    num = kb.relations.num_operators
-    queries = {}
-    for query in range(num):
-        bodies = {tuple(rng.integers(0, num, rng.integers(1, 4)).tolist()) for _ in range(6)} - {(query,)}
-        candidates = [Candidate("chain", body) for body in sorted(bodies)]
-        candidates += [Candidate("prior", (query,)), Candidate("against", (int(rng.integers(num)),))]
-        candidates += [Candidate("unary", (int(rng.integers(num)),), name) for name in ("anna", "nobody")]
-        candidates += [
-            Candidate(kind, (k,))
-            for kind in ("anchored", "mirrored")
-            for k in rng.permutation(num)[:3].tolist()
-        ]
-        weights = rng.normal(size=(len(candidates), 3))
-        single = [candidate.kind in ("prior", "unary", "against") for candidate in candidates]
-        weights[np.ix_(single, [1, 2])] = 0
-        queries[query] = WeightedQuery(tuple(candidates), weights, rng.random(len(candidates)))
-    return WeightedRules(kb.relations, kb.reflexive_relations, queries, excludes_linked=excludes_linked)
 
 
 def model_scores(kb, weighted):

@@ -190,7 +190,8 @@ class WeightedScorer:
             order = np.argsort(rules, kind="stable")
             numbers, starts = np.unique(rules[order], return_index=True)
             parts = np.split(entities[order], starts[1:])
-            predicted |= {int(n): set(part.tolist()) for n, part in zip(numbers, parts, strict=True)}
+            # Without entries there are no numbers, but still one part, which is empty.
+            predicted |= {int(n): set(part.tolist()) for n, part in zip(numbers, parts, strict=False)}
         return predicted
 
     def _contributions(self, source: int, query: int, answer: int) -> Iterator[tuple[int, float]]:

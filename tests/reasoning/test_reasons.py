@@ -1,0 +1,100 @@
+"""Reasons of proofs and of why-not, for weighted rules of every kind."""
+
+import numpy as np
+import pytest
+from samples import untrained
+from weighted_samples import random_kb, random_rules
+
+from neurallp import KnowledgeBase
+from neurallp.datasets.family import family_knowledge_base
+from neurallp.graph.vocabulary import is_inverse, relation_of
+from neurallp.reasoning import scorers
+from neurallp.reasoning.reasoner import Reasoner
+from neurallp.rules.rule import Rule
+from neurallp.weighting.kinds.base import Candidate
+from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
+
+
+def questions(kb):
+    return [
+        (head, relation, tail)
+        for head in kb.entities
+        for relation in map(kb.relations.operator_name, range(kb.relations.num_operators))
+        for tail in kb.entities
+    ]
+
+
+def total(proof):
+    shown = sum(reason.contribution for reason in (*proof.reasons, *proof.against))
+    return shown + sum(rest.contribution for rest in proof.rests)
+
+
+@pytest.mark.parametrize("k", [1, 3, 100])
+@pytest.mark.parametrize(("seed", "excludes_linked"), [(0, False), (1, True)])
+def test_reasons_and_rests_add_up_to_the_score_for_every_kind(seed, excludes_linked, k):
+    kb = random_kb(seed)
+    reasoner = Reasoner(kb, random_rules(kb, seed, excludes_linked))
+    kinds = set()
+    for question in questions(kb)[::7]:
+        proof = reasoner.explain(*question, k=k)
+        assert total(proof) == pytest.approx(proof.answer.score, abs=1e-9)
+        assert len(proof.reasons) <= k
+        assert all(reason.contribution >= 0 for reason in proof.reasons)
+        assert all(reason.contribution < 0 for reason in proof.against)
+        kinds |= {rule.kind for reason in (*proof.reasons, *proof.against) for rule in reason.rules}
+        assert "e-1" not in str(proof)
+    if k == 100:
+        assert kinds == {"chain", "prior", "unary", "anchored", "mirrored", "against"}
+
+
+def test_a_neural_model_with_more_terms_than_are_grouped_still_adds_up(monkeypatch):
+    kb = KnowledgeBase.from_triples([(f"p{i}", "father", f"q{j}") for i in range(4) for j in range(4)])
+    monkeypatch.setattr(scorers, "MAX_TERMS", 3)
+    proof = Reasoner(kb, untrained(kb, num_steps=3)).explain("p0", "father", "q1", k=2)
+    assert proof.rests[0].num is None
+    assert total(proof) == pytest.approx(proof.answer.score, rel=1e-9)
+
+
+def test_rules_that_predict_the_same_from_a_source_are_one_reason_shown_by_the_clearest():
+    links = ["a mother m", "m husband f", "f wife m", "b father f", "b sister a", "a sister b"]
+    kb = KnowledgeBase.from_triples(tuple(link.split()) for link in links)
+    bodies = [("sister", "father"), ("mother", "husband"), ("mother", "~wife")]
+    rules = tuple(Candidate("chain", tuple(map(kb.relations.operator_id, body))) for body in bodies)
+    own = WeightedQuery(rules, np.array([[3.0, 0, 0], [1.0, 0, 0], [1.0, 0, 0]]), np.array([1.0, 1.0, 0.9]))
+    weighted = WeightedRules(kb.relations, kb.reflexive_relations, {kb.relations.id("father"): own})
+    (reason,) = Reasoner(kb, weighted).explain("a", "father", "f").reasons
+    assert reason.contribution == 5.0
+    assert [rule.body for rule in reason.rules] == [*bodies[1:], bodies[0]]
+    assert str(reason) == "mother(a, m) and husband(m, f)  (and 2 rules alike)"
+
+
+def missing_triple(fact):
+    operator, (here, there) = fact.rule.body[fact.position], fact.path[fact.position : fact.position + 2]
+    return (there, relation_of(operator), here) if is_inverse(operator) else (here, operator, there)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_why_not_names_only_facts_that_are_absent_and_the_rest_of_the_path_is_there(seed):
+    kb = random_kb(seed)
+    reasoner, facts = Reasoner(kb, random_rules(kb, seed)), set(kb.named_facts())
+    num_named = 0
+    for question in questions(kb):
+        found = reasoner.why_not(*question, k=5)
+        for fact in found.missing_facts:
+            num_named += 1
+            assert missing_triple(fact) not in facts
+            assert fact.rule.satisfies_inequalities(fact.path)
+        if not found.follows:
+            assert all(reason.contribution < 0 for reason in found.against)
+    assert num_named > 50
+
+
+def test_why_not_in_a_family_names_only_facts_that_are_absent():
+    kb = family_knowledge_base(num_people=60, num_generations=3)
+    bodies = [("father", "brother"), ("grandfather", "son"), ("~nephew",), ("mother", "sister", "brother")]
+    reasoner = Reasoner(kb, [Rule("uncle", body, 0.9, distinct_ends=True) for body in bodies])
+    facts, rng = set(kb.named_facts()), np.random.default_rng(0)
+    for _ in range(300):
+        head, tail = (kb.entities[i] for i in rng.integers(0, len(kb.entities), 2))
+        for fact in reasoner.why_not(head, "uncle", tail, k=10).missing_facts:
+            assert missing_triple(fact) not in facts
