@@ -1,4 +1,5 @@
-from collections import defaultdict
+from collections import Counter, defaultdict
+from itertools import product
 from random import Random
 
 import pytest
@@ -85,3 +86,60 @@ def test_more_queries_than_there_are_paths_are_refused():
 def test_paths_longer_than_the_map_are_refused():
     with pytest.raises(ConfigError, match="too small for paths of 9 steps"):
         grid_split(9, 2, size=9)
+
+
+# Maps and paths
+
+
+@pytest.mark.parametrize("size", [2, 3, 7])
+def test_every_place_has_as_many_neighbours_as_fit_on_the_map(size):
+    near = defaultdict(set)
+    for head, _, tail in grid_triples(size):
+        near[head].add(tail)
+    counts = Counter(len(places) for places in near.values())
+    corners, sides, inner = 4, 4 * (size - 2), (size - 2) ** 2
+    assert counts == {n: num for n, num in ((3, corners), (5, sides), (8, inner)) if num}
+
+
+@pytest.mark.parametrize("size", [1, 0, -3])
+def test_a_map_without_neighbours_is_refused(size):
+    with pytest.raises(ConfigError, match="at least 2 places a side"):
+        grid_triples(size)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_all_paths_without_shortcuts_can_be_had_and_are_counted_right(length):
+    expected = {
+        path
+        for path in product(DIRECTIONS, repeat=length)
+        if max(abs(sum(DIRECTIONS[step][axis] for step in path)) for axis in (0, 1)) == length
+    }
+    total = 4 * 3**length - 4
+    assert len(expected) == total
+    assert set(random_paths(length, total, Random(0))) == expected
+    with pytest.raises(ConfigError, match=f"There are {total:,} paths of {length} steps"):
+        random_paths(length, total + 1, Random(0))
+
+
+def test_no_paths_are_refused():
+    with pytest.raises(ConfigError, match="not 0"):
+        random_paths(2, 0, Random(0))
+
+
+@pytest.mark.parametrize(("path", "num"), [(("North",), 6 * 5), (("East",) * 5, 6), (("NorthEast",) * 2, 16)])
+def test_a_path_has_a_pair_for_every_start_from_which_it_stays_on_the_map(path, num):
+    assert len(path_triples(path, 6)) == num
+
+
+def test_a_path_that_leaves_the_map_on_its_way_has_no_pair_there():
+    # From (0,0) the path ends on the map, but its first step does not.
+    assert "(0,0)" not in {start for start, _, _ in path_triples(("North", "South"), 4)}
+
+
+@pytest.mark.parametrize("max_pairs", [3, 10, 30])
+def test_a_fifth_of_the_pairs_each_is_held_out_but_at_least_one(max_pairs):
+    split = grid_split(1, 2, 7, seed=1, max_pairs=max_pairs)
+    held_out = 2 * max(1, round(max_pairs / 5))
+    assert len(split.valid) == len(split.test) == held_out
+    assert len(split.train) == 2 * max_pairs - 2 * held_out
+    assert len(split.facts) == len(grid_triples(7))
