@@ -92,5 +92,5 @@ def test_another_seed_writes_other_files(parts, tmp_path):
 def test_a_program_answers_from_all_facts_it_is_given(parts, tmp_path):
     data = load(write_folder(tmp_path / "data", parts))
     program = learn(data, **SIZES, kinds=("chain", "prior"), max_length=2, masking="fact")
-    assert program.kb is data.known
+    assert program.kb is data.given
     assert len(program.kb.entities) == len(data.entities)

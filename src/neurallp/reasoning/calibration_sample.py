@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import DataError
 from ..evaluation import Scorer, best_places
 from ..graph.arrays import Flags, Floats, Ids, distinct
 from ..graph.knowledge_base import KnowledgeBase
@@ -156,6 +157,8 @@ def draw_sample(
             batch = slice(start, start + QUESTIONS_AT_ONCE)
             parts.extend(drawing.ask(sources[batch], weights[batch], query))
         on_done(len(sources))
+    if not parts:
+        raise DataError("There is nothing to calibrate on: no question has a new answer.")
     return Sample.joined(parts)
 
 
