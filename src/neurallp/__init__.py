@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from .io.questions import load_questions
     from .io.triples import load
     from .neural.model import NeuralLP
-    from .pipeline.learn import Callbacks, Checkpoints, learn
+    from .pipeline.callbacks import Callbacks, Checkpoints
+    from .pipeline.learn import learn
     from .pipeline.program import LearnedProgram, Program, RuleProgram, load_model, load_program
     from .pipeline.questions import (
         QuestionEvaluation,
@@ -119,7 +120,8 @@ _HOMES = {
     "io.questions": ("load_questions",),
     "io.triples": ("load",),
     "neural.model": ("NeuralLP",),
-    "pipeline.learn": ("Callbacks", "Checkpoints", "learn"),
+    "pipeline.callbacks": ("Callbacks", "Checkpoints"),
+    "pipeline.learn": ("learn",),
     "pipeline.program": (
         "LearnedProgram",
         "Program",

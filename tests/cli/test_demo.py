@@ -22,9 +22,9 @@ def test_demo_explains_a_held_out_fact(demonstration):
     proof = demonstration["proof"]
     assert not proof["is_known"]
     assert proof["rank"] == 1
-    assert proof["parts"]
-    amounts = [part["amount"] for part in proof["parts"]]
-    assert sum(amounts) + proof["remainder"] == pytest.approx(proof["score"])
+    assert proof["terms"]
+    contributions = [term["contribution"] for term in proof["terms"]]
+    assert sum(contributions) + proof["remainder"] == pytest.approx(proof["score"])
     assert demonstration["test"]["mrr"] > 0.8
 
 

@@ -308,7 +308,7 @@ def go_on(run, data, out):
         (
             "--kinds",
             "chian",
-            "kinds must be one of chain, prior, unary, anchored, mirrored, got 'chian'. "
+            "kinds must be one of chain, prior, unary, anchored, mirrored, against, got 'chian'. "
             "Did you mean 'chain'?",
         ),
         ("--penalties", "0.1,x", "--penalties takes values of type float, separated by commas, got '0.1,x'."),

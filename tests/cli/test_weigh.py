@@ -44,13 +44,8 @@ def as_json(run, *arguments):
 
 
 def bodies(folder, query):
-    weighted = load_model(folder).weighted_rules
-    each = weighted.queries[weighted.relations.operator_id(query)]
-    return {
-        tuple(map(weighted.relations.operator_name, rule.operators))
-        for rule in each.rules
-        if rule.kind == "chain"
-    }
+    rules = load_model(folder).rules(query, limit=1000, min_confidence=0.0)
+    return {rule.body for rule in rules if rule.kind == "chain"}
 
 
 # weigh
@@ -80,7 +75,7 @@ def test_weigh_prints_measures_and_the_folder(run, data, rules, tmp_path):
     assert (code, err) == (0, "")
     assert "realistic" in out
     assert f"Weighted rules in {tmp_path / 'out'}: 4 chain." in out.replace("\n", "")
-    assert "prior" not in load_model(tmp_path / "out").weighted_rules.num_of_kinds
+    assert set(load_model(tmp_path / "out").weighted_rules.num_of_kinds) == {"chain"}
 
 
 def test_without_validation_and_test_weigh_prints_no_table(run, data, rules, tmp_path):
@@ -98,7 +93,7 @@ def test_other_lengths_are_refused_without_mining(run, refuse, data, rules, tmp_
         run, "weigh", "-", data, "--out", tmp_path / "out", "--mine", 9, "--length", 1, "--or-length", 2
     )
     assert found["test"]["mrr"] > 0.5
-    assert load_model(tmp_path / "out").weighted_rules.max_length == 2
+    assert max(len(rule.body) for rule in load_model(tmp_path / "out").rules()) == 2
 
 
 def test_weigh_refuses_data_without_a_matching_rule(refuse, data, tmp_path):

@@ -98,7 +98,7 @@ def test_none_means_not_given():
 def test_an_unknown_setting_is_refused_with_the_nearest(make):
     with pytest.raises(ConfigError, match=r"Unknown setting 'num_step'\. Did you mean 'num_steps'\?"):
         make(num_step=3)
-    with pytest.raises(ConfigError, match=r"Unknown setting 'colour'. See "):
+    with pytest.raises(ConfigError, match=r"Unknown setting 'colour'\. See "):
         make(colour="red")
     with pytest.raises(ConfigError, match="Unknown preset 'papre'"):
         make("papre")

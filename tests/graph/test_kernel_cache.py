@@ -1,5 +1,6 @@
 """Compiled kernels are found again, and a cache that cannot be used is never an error."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -59,6 +60,21 @@ def test_the_folder_is_named_by_the_kernel_sources(tmp_path, monkeypatch):
     assert {"cpu_kernels.py", "cpu_kernel_arrays.py", "fitting_kernels.py", "compilation.py"} <= modules
 
 
+def test_every_module_with_a_kernel_names_the_folder():
+    package = Path(kernel_cache.__file__).parents[1]
+    decorated = {
+        path
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+        if {ast.unparse(each).split("(")[0] for each in node.decorator_list} & {"kernel", "kernel_function"}
+    }
+    assert {"unary.py", "anchored.py", "mirrored.py", "shared_neighbours.py"} <= {
+        each.name for each in decorated
+    }
+    assert decorated <= set(kernel_cache._kernel_modules(package))
+
+
 def test_a_place_that_cannot_be_written_to_gives_way_to_the_temporary_folder(tmp_path, monkeypatch):
     taken = tmp_path / "file"
     taken.touch()
@@ -87,3 +103,10 @@ def test_folders_of_other_versions_are_removed_when_they_are_old(tmp_path, monke
     kernel_cache.kernel_folder.__wrapped__()
     assert recent.exists()
     assert not old.exists()
+
+
+def test_the_cpu_engine_compiles_in_a_process_that_has_compiled_nothing_before(tmp_path):
+    script = "from neurallp.engines.cpu_kernels import compile_kernel; compile_kernel()"
+    environment = os.environ | {"NEURALLP_CACHE": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+    assert [*tmp_path.rglob("cpu_kernels.score_chunk*.nbc")]

@@ -251,3 +251,82 @@ def test_facts_are_set_apart_reproducibly_and_leave_the_rest_alone(unlinked):
 def test_facts_that_are_given_stay():
     split = name_parts({"facts": FAMILY[:1], "train": FAMILY[1:]})
     assert separate_facts(split) is split
+
+
+# Little data
+
+
+def test_no_triples_give_an_empty_knowledge_base():
+    kb = KnowledgeBase.from_triples([])
+    assert repr(kb) == "KnowledgeBase(0 entities, 0 relations, 0 facts)"
+    assert list(kb.named_facts()) == []
+    assert kb.reflexive_relations.tolist() == []
+    assert kb.facts.shape == (0, 3)
+
+
+def test_named_facts_are_the_given_triples():
+    assert list(KnowledgeBase.from_triples(FAMILY).named_facts()) == FAMILY
+
+
+def test_triples_can_come_from_a_generator_once():
+    assert len(KnowledgeBase.from_triples(fact for fact in FAMILY).facts) == 3
+
+
+def test_a_single_fact_stays_in_train():
+    split = split_triples(KnowledgeBase.from_triples(FAMILY[:1]), share=0.4)
+    assert [len(part) for part in (split.train, split.valid, split.test)] == [1, 0, 0]
+
+
+def test_a_relation_of_one_fact_each_leaves_nothing_to_hold_out():
+    split = split_triples(KnowledgeBase.from_triples(FAMILY), share=0.4)
+    assert [len(part) for part in (split.train, split.valid, split.test)] == [3, 0, 0]
+
+
+@few
+@given(id_triples, st.integers(0, 3))
+def test_valid_and_test_have_the_same_size_and_keep_the_order_of_the_facts(triples, seed):
+    kb = kb_of(triples)
+    split = split_triples(kb, seed, share=0.3)
+    assert len(split.valid) == len(split.test)
+    places = {fact: place for place, fact in enumerate(rows(kb.facts))}
+    for part in (split.train, split.valid, split.test):
+        assert (np.diff([places[fact] for fact in rows(part)]) > 0).all()
+
+
+def test_a_split_carries_the_number_of_repetitions_with_it():
+    split = split_triples(KnowledgeBase.from_triples([*FAMILY, FAMILY[0]]))
+    assert split.num_duplicates == split.known.num_duplicates == 1
+    assert separate_facts(split).num_duplicates == 1
+    assert split.with_relations(Relations(["father"])).num_duplicates == 1
+
+
+def test_repetitions_are_counted_in_every_part():
+    split = name_parts({"train": [*FAMILY, FAMILY[0]], "test": [FAMILY[1]] * 3})
+    assert split.num_duplicates == 3
+
+
+def test_the_same_numbering_changes_nothing_and_another_order_is_undone_by_its_opposite():
+    kb = KnowledgeBase.from_triples(FAMILY)
+    assert kb.with_relations(Relations(["father", "brother", "uncle"])).facts is kb.facts
+    turned = kb.with_relations(Relations(["uncle", "brother", "father"]))
+    assert list(turned.named_facts()) == FAMILY
+    assert rows(turned.with_relations(kb.relations).facts) == rows(kb.facts)
+
+
+def test_facts_of_no_known_relation_are_all_left_out():
+    kb = KnowledgeBase.from_triples(FAMILY).with_relations(Relations(["wife"]))
+    assert kb.facts.shape == (0, 3)
+    assert kb.reflexive_relations.tolist() == [False]
+
+
+@pytest.mark.parametrize("unlinked", [False, True])
+def test_facts_of_a_split_without_train_cannot_be_set_apart_but_stay_empty(unlinked):
+    split = name_parts({"test": FAMILY})
+    apart = separate_facts(split, unlinked=unlinked)
+    assert (len(apart.facts), len(apart.train), len(apart.test)) == (0, 0, 3)
+
+
+def test_true_triples_are_those_of_all_parts_each_once():
+    parts = {"facts": FAMILY[:1], "train": FAMILY[:2], "valid": FAMILY[1:2], "test": FAMILY[2:]}
+    split = name_parts(parts)
+    assert rows(split.true_triples) == [(0, 0, 1), (1, 1, 2), (0, 2, 2)]

@@ -78,3 +78,69 @@ def test_the_inverse_is_the_same_everywhere_and_its_own_inverse(num_relations):
     in_kernel = np.zeros_like(operators)
     _invert_all(operators, num_relations, in_kernel)
     assert in_kernel.tolist() == inverse.tolist()
+
+
+# Graphs with little in them
+
+NO_FACTS = np.zeros((0, 3), dtype=np.int64)
+
+
+def test_a_graph_without_facts_has_no_edges_and_no_segments():
+    operators = Operators.of_facts(NO_FACTS, num_entities=3, num_relations=2)
+    assert operators.num_edges == 0
+    assert operators.num_operators == 4
+    assert operators.offsets.tolist() == [0, 0, 0, 0]
+    assert operators.edges_out_of(np.arange(3)).tolist() == []
+    assert operators.edges_by_operator(1).tolist() == []
+    assert [each.tolist() for each in operators.segments()] == [[], [0, 0, 0, 0]]
+    assert operators.edges_of(np.array([[0, 0, 1]])).tolist() == [[-1, -1]]
+
+
+def test_a_fact_of_one_entity_with_itself_has_two_edges():
+    operators = Operators.of_facts(np.array([[0, 0, 0]]), num_entities=1, num_relations=1)
+    assert rows_of(operators) == [(0, 0, 0), (0, 1, 0)]
+    assert operators.edges_of(np.array([[0, 0, 0]])).tolist() == [[0, 1]]
+
+
+def test_a_relation_without_facts_has_no_edges_in_either_direction():
+    operators = Operators.of_facts(np.array([[0, 0, 1], [1, 2, 0]]), num_entities=2, num_relations=3)
+    assert [len(operators.edges_by_operator(k)) for k in range(6)] == [1, 0, 1, 1, 0, 1]
+
+
+@few
+@given(kb=knowledge_bases())
+def test_the_edges_of_one_operator_are_those_of_its_relation(kb):
+    operators = Operators.of(kb)
+    for k in range(operators.num_operators):
+        places = operators.edges_by_operator(k)
+        assert places.tolist() == sorted(places.tolist())
+        assert rows_of(operators, places) == sorted(row for row in edges(kb) if row[1] == k)
+
+
+@few
+@given(kb=knowledge_bases())
+def test_a_span_holds_the_edges_of_an_entity_by_one_operator(kb):
+    operators = Operators.of(kb)
+    everyone = np.arange(len(kb.entities))
+    for k in range(operators.num_operators):
+        starts, stops = operators.spans(everyone, k)
+        for entity in everyone.tolist():
+            found = rows_of(operators, slice(starts[entity], stops[entity]))
+            assert found == sorted(row for row in edges(kb) if row[:2] == (entity, k))
+
+
+@few
+@given(kb=knowledge_bases())
+def test_edges_into_an_entity_are_the_inverses_of_those_out_of_it(kb):
+    operators = Operators.of(kb)
+    found = set(rows_of(operators))
+    assert {(end, operators.inverse(k), start) for start, k, end in found} == found
+
+
+def test_an_entity_out_of_many_is_not_mistaken_for_another():
+    """The keys of edges are products of all sizes: entities and operators must not run into each other."""
+    facts = np.array([[0, 0, 9], [1, 0, 0], [0, 1, 0], [9, 1, 9]])
+    operators = Operators.of_facts(facts, num_entities=10, num_relations=2)
+    assert (operators.edges_of(facts) >= 0).all()
+    others = np.array([[0, 1, 9], [0, 0, 0], [1, 0, 9], [9, 0, 9]])
+    assert operators.edges_of(others).tolist() == [[-1, -1]] * 4

@@ -18,7 +18,8 @@ from neurallp.io.models import neural as models
 from neurallp.neural.examples import TrainingExamples
 from neurallp.neural.gradients import score_with_backward
 from neurallp.neural.loop import Epoch
-from neurallp.pipeline.learn import Callbacks, finish, prepare
+from neurallp.pipeline.callbacks import Callbacks
+from neurallp.pipeline.learn import finish, prepare
 
 SMALL = {"embedding_size": 8, "hidden_size": 8, "learning_rate": 0.01}
 NO_TRIPLES = np.empty((0, 3), dtype=np.int64)
@@ -38,7 +39,7 @@ def same(weights, others):
     return weights.keys() == others.keys() and all(torch.equal(weights[k], others[k]) for k in weights)
 
 
-def judged(monkeypatch, training, *mrrs):
+def validated(monkeypatch, training, *mrrs):
     """Let the epochs of a run validate as given, whatever they learn."""
     given = iter(mrrs)
     monkeypatch.setattr(training.validator, "validate", lambda model: {"mrr": next(given)})
@@ -109,13 +110,13 @@ def test_training_leaves_the_number_of_torch_threads_as_it_was(family):
 
 def test_training_stops_when_validation_has_not_improved_for_patience_epochs(family, monkeypatch):
     training = prepare(family, *configure(**SMALL, num_epochs=9, patience=2))
-    history = list(judged(monkeypatch, training, 0.1, 0.3, 0.3, 0.2, 0.9).epochs())
+    history = list(validated(monkeypatch, training, 0.1, 0.3, 0.3, 0.2, 0.9).epochs())
     assert [epoch.is_best for epoch in history] == [True, True, False, False]
 
 
 def test_the_weights_kept_are_those_of_the_best_epoch_and_not_of_the_last(family, monkeypatch):
     training = prepare(family, *configure(**SMALL, num_epochs=4, patience=4))
-    judged(monkeypatch, training, 0.1, 0.3, 0.2, 0.2)
+    validated(monkeypatch, training, 0.1, 0.3, 0.2, 0.2)
     weights = [{k: v.clone() for k, v in training.model.state_dict().items()} for _ in training.epochs()]
     kept = finish(training).model.state_dict()
     assert same(kept, weights[1])
@@ -429,13 +430,13 @@ for _ in training.epochs():
 
 def test_a_resumed_run_remembers_its_best_epoch(family, tmp_path, monkeypatch):
     training = prepare(family, *configure(**SMALL, num_epochs=3, patience=3))
-    for _ in judged(monkeypatch, training, 0.9, 0.1).epochs():
+    for _ in validated(monkeypatch, training, 0.9, 0.1).epochs():
         models.write_checkpoint(tmp_path, training)
         if len(training.history) == 2:
             break
     again = prepare(family, *configure(**SMALL, num_epochs=3, patience=3))
     models.resume(tmp_path, again)
-    list(judged(monkeypatch, again, 0.2).epochs())
+    list(validated(monkeypatch, again, 0.2).epochs())
     assert [epoch.is_best for epoch in again.history] == [True, False, False]
     assert same(finish(again).model.state_dict(), training.best_weights)
 

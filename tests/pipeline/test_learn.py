@@ -65,15 +65,16 @@ class Recorder(Callbacks):
 def test_callbacks_follow_the_stages_and_all_steps_are_counted(split):
     recorder = Recorder()
     learn(split, **SMALL, **QUICK, callbacks=recorder)
-    assert recorder.calls == ["plan", "training", "train", "epoch", "epoch", "weigh"]
-    for total, done in recorder.progress.values():
+    assert recorder.calls == ["plan", "training", "train", "epoch", "epoch", "weigh", "calibrate"]
+    for stage in ("plan", "train", "weigh"):
+        total, done = recorder.progress[stage]
         assert done == total
 
 
 def test_without_training_rules_are_mined_and_weighted_alone(split):
     recorder = Recorder()
     program = learn(split, train=False, **QUICK, callbacks=recorder)
-    assert recorder.calls == ["plan", "weigh"]
+    assert recorder.calls == ["plan", "weigh", "calibrate"]
     assert len(program.weighted_rules)
     assert not program.has_model
     assert program.history == []
@@ -123,7 +124,7 @@ def test_ctrl_c_in_the_first_epoch_always_ends_the_run(split):
 def test_ctrl_c_in_training_keeps_the_epochs_so_far_and_weighs_their_rules(split):
     recorder = Recorder(interrupt="after an epoch", keep=True)
     program = learn(split, **SMALL, **QUICK, callbacks=recorder)
-    assert recorder.calls == ["plan", "training", "train", "epoch", "train interrupted", "weigh"]
+    assert recorder.calls == ["plan", "training", "train", "epoch", "train interrupted", "weigh", "calibrate"]
     assert len(program.history) == 1
     assert program.weighted_rules is not None
 

@@ -56,6 +56,17 @@ def test_each_kind_is_kept_if_it_pays(planner):
     assert found.decide().kinds == ("chain", "prior", "against", "unary")
 
 
+def test_a_gain_must_be_worth_its_work(planner):
+    found = planner(lambda config: 0.5 + 0.006 * ("unary" in config.kinds))
+    run = found.trials.run
+    found.trials.run = lambda config: replace(
+        run(config), entries=1000.0 * (1 + 9 * ("unary" in config.kinds))
+    )
+    assert "unary" not in found.decide().kinds
+    found = planner(lambda config: 0.5 + 0.006 * ("unary" in config.kinds))
+    assert "unary" in found.decide().kinds
+
+
 def test_settings_that_are_given_are_not_tried(planner):
     found = planner(lambda config: config.max_length / 10, max_length=3, kinds=("chain",))
     config = found.decide()

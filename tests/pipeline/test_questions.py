@@ -10,7 +10,7 @@ from neurallp import (
     learn_questions,
 )
 from neurallp.config import configure_questions
-from neurallp.pipeline.learn import Callbacks
+from neurallp.pipeline.callbacks import Callbacks
 from neurallp.pipeline.questions import finish_questions, prepare_questions
 
 FEW = {"num_epochs": 1, "embedding_size": 16, "hidden_size": 16}

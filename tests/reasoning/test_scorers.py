@@ -177,7 +177,7 @@ def test_weighted_chains_score_their_weights_times_walk_features(kb, bodies, sou
     rules = weigh(kb, 0, [Candidate("chain", body) for body in bodies], with_prior=False)
     expected = np.zeros(len(kb.entities))
     for body, weights in zip(bodies, rules.queries[0].weights, strict=True):
-        for entity, walks in oracle.walk_evidence(edges(kb), source, body).items():
+        for entity, walks in oracle.walk_features(edges(kb), source, body).items():
             expected[entity] += weights @ [1, *map(oracle.log_scale, walks)]
     if rules.excludes_source(0):
         expected[source] = -np.inf

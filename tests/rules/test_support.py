@@ -1,6 +1,7 @@
 """Predictions, support and path counts of rules, against enumeration."""
 
 from dataclasses import replace
+
 import numpy as np
 import oracle
 from hypothesis import given, settings

@@ -2,13 +2,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rule_features import questions_of
+from samples import edges, knowledge_bases
 
 from neurallp.config import WeightingConfig
-from neurallp.graph.knowledge_base import name_parts
+from neurallp.graph.knowledge_base import Split, name_parts
 from neurallp.graph.questions import KnownAnswers, Questions
 from neurallp.weighting.fitting import Weighting
 from neurallp.weighting.kinds.base import Candidate
-from neurallp.weighting.masking import EdgeMasking
+from neurallp.weighting.masking import EdgeMasking, linked_share
+
+few = settings(max_examples=40, deadline=None)
 
 LINKED, UNLINKED = ("a", "s", "b"), ("a", "r", "c")
 
@@ -121,3 +127,77 @@ def test_an_answer_that_is_excluded_ranks_last():
     # The validation answer is a known fact too, so it competes with all entities but the source's links.
     trial = weighting.trial([0])
     assert trial.reciprocal_ranks[0][0] == pytest.approx(1 / (len(split.entities) - 1), rel=0.1)
+
+
+# Shares of linked pairs, and filters
+
+FACTS = [("a", "r", "b"), ("b", "s", "c"), ("c", "r", "d"), ("d", "s", "e")]
+
+
+@pytest.mark.parametrize(
+    ("valid", "share"),
+    [
+        ([("a", "s", "c")], 0.0),
+        ([("a", "s", "b")], 1.0),
+        ([("b", "s", "a")], 1.0),
+        ([("a", "s", "b"), ("a", "s", "c"), ("e", "r", "a"), ("d", "r", "c")], 0.5),
+        ([("a", "r", "a")], 0.0),
+        ([], 0.5),
+    ],
+)
+def test_the_share_of_linked_pairs_counts_either_direction(valid, share):
+    assert linked_share(name_parts({"train": FACTS, "valid": valid})) == share
+
+
+def test_facts_and_train_link_pairs_but_test_does_not():
+    parts = {"facts": FACTS[:1], "train": FACTS[1:2], "valid": [("a", "s", "b"), ("b", "r", "c")]}
+    assert linked_share(name_parts({**parts, "test": [("a", "r", "c")]})) == 1.0
+    only_test = {"train": FACTS[1:], "valid": [("a", "s", "b")], "test": FACTS[:1]}
+    assert linked_share(name_parts(only_test)) == 0.0
+
+
+@pytest.mark.parametrize(("masking", "choices"), [("fact", [0]), ("pair", [1]), ("both", [0, 1])])
+def test_every_choice_of_a_masking_occurs_among_its_questions(masking, choices):
+    edge_masking = EdgeMasking(name_parts({"train": FACTS}), masking)
+    questions = Questions(*(np.zeros(9, dtype=np.int64),) * 3)
+    flags = edge_masking.mask_pair(questions)
+    assert edge_masking.choices == choices
+    assert sorted(set(flags.tolist())) == choices
+    assert len(flags) == 9
+
+
+def test_three_of_four_questions_mask_their_pair_where_both_are_learned():
+    edge_masking = EdgeMasking(name_parts({"train": FACTS}), "both")
+    questions = Questions(*(np.zeros(10, dtype=np.int64),) * 3)
+    assert edge_masking.mask_pair(questions).tolist() == [False, True, True, True] * 2 + [False, True]
+    assert edge_masking.mask_pair(questions[:0]).tolist() == []
+
+
+@pytest.mark.parametrize("masking", ["fact", "pair"])
+def test_other_known_answers_are_filtered_and_the_right_one_is_not(masking):
+    split = name_parts({"train": [("a", "r", "b"), ("a", "r", "c"), ("a", "s", "d"), ("e", "r", "b")]})
+    find = split.entities.find
+    questions = Questions(*(np.array([find(x)]) for x in "a"), np.array([0]), np.array([find("b")]))
+    known = KnownAnswers(split.known.facts, len(split.relations))
+    edge_masking = EdgeMasking(split, masking)
+    filters = edge_masking.filters_of(known, questions, edge_masking.mask_pair(questions))
+    assert filters.entities.tolist() == [find("c")]  # d is linked, but only `both` leaves linked entities out
+    assert filters.known_ends.tolist() == filters.offsets[1:].tolist() == [1]
+
+
+@few
+@given(kb=knowledge_bases(most_facts=12), query=st.integers(0, 3), masking=st.sampled_from(["fact", "both"]))
+def test_filters_hold_known_answers_first_and_then_what_is_linked(kb, query, masking):
+    split = Split(kb.entities, kb.relations, kb.facts, *(kb.facts[:0],) * 3)
+    sources, answers = questions_of(kb, query)
+    questions = Questions(sources, np.full(len(sources), query), answers)
+    edge_masking = EdgeMasking(split, masking)
+    flags = edge_masking.mask_pair(questions)
+    filters = edge_masking.filters_of(KnownAnswers(kb.facts, len(kb.relations)), questions, flags)
+    for row, (source, answer) in enumerate(zip(sources.tolist(), answers.tolist(), strict=True)):
+        start, middle, end = filters.offsets[row], filters.known_ends[row], filters.offsets[row + 1]
+        known = {to for at, by, to in edges(kb) if (at, by) == (source, query)} - {answer}
+        assert sorted(filters.entities[start:middle].tolist()) == sorted(known)
+        linked = {to for at, _, to in edges(kb) if at == source} - {answer}
+        is_filtered = masking == "both" and flags[row]
+        assert set(filters.entities[middle:end].tolist()) == (linked if is_filtered else set())

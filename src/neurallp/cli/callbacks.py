@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..config import Plan
-from ..pipeline.learn import Callbacks, Checkpoints, Stage
+from ..pipeline.callbacks import Callbacks, Checkpoints, Stage
 from ..pipeline.plan import Estimate
 from .output import Bar, print_json, print_line, progress, say
 from .plans import describe_plan, plan_as_dict
@@ -168,5 +168,6 @@ def describe(training: "AnyTraining") -> str:
     if not training.history:
         return epoch
     last, metric = training.history[-1], training.validator.selected_by[0]
-    valid = f", valid {metric} {last.metrics[metric]:.3f}" if last.metrics else ""
+    name = "MRR" if metric == "mrr" else metric
+    valid = f", valid {name} {last.metrics[metric]:.3f}" if last.metrics else ""
     return f"{epoch}: loss {last.loss:.3f}{valid}"

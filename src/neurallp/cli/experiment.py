@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def experiment(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Which: srl, grid, completion, inductive or questions.")
+        str, typer.Argument(metavar="NAME", help="Which: srl, grid, completion, inductive or qa.")
     ],
     seeds: Annotated[int, typer.Option(min=1, help="Runs; the table gives their mean and deviation.")] = 3,
     quick: Annotated[

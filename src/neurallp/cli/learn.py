@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..config import ModelConfig, Preset, TrainingConfig, WeightingConfig
+from ..config import ModelConfig, Preset, TrainingConfig, WeightingConfig, make_plan
 from .evaluate import evaluate_parts
 from .options import Data, Device, Engine, Json, Resume, choose_device, load_split, with_settings
 from .output import console, print_json, print_line, say
@@ -69,7 +69,8 @@ def learn(
     clock = Clock(minutes)
     wanted: dict[str, Any] = {"preset": preset, "train": train, "weigh": weigh}
     wanted |= _with_checkpoint(settings, out, resume)
-    split = load_split(data, wanted.get("seed") or 0)
+    checked = make_plan(**wanted | {"train": train is not False})  # before anything is read
+    split = load_split(data, checked.seed)
     if not as_json:
         say(_describe(split))
 
@@ -119,12 +120,11 @@ def _validate(
 
 
 def _with_fewer(split: "Split", seed: int) -> "Split":
-    """Return the split with a sample to validate; the rest is true too, and so filtered out of ranks."""
+    """Return the split with a sample to validate."""
     import numpy as np
 
     order = np.random.default_rng(seed).permutation(len(split.valid))
-    valid, rest = split.valid[order[:NUM_VALIDATED]], split.valid[order[NUM_VALIDATED:]]
-    return replace(split, valid=valid, test=rest)
+    return replace(split, valid=split.valid[order[:NUM_VALIDATED]])
 
 
 def _save(

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
-from ..config import EngineName
+from ..config import ENGINE_CHOICES
 from ..errors import ConfigError
 from .completion import complete_entity, complete_relation
 
@@ -70,7 +70,10 @@ Source = Annotated[
     typer.Argument(metavar="MODEL", callback=existing_source, help="A model folder, or a file of rules."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
-Engine = Annotated[EngineName, typer.Option(help="The engine that computes the walks.")]
+Engine = Annotated[
+    Literal[ENGINE_CHOICES],  # type: ignore[valid-type]
+    typer.Option(help="The engine that computes the walks."),
+]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")]
 
@@ -171,7 +174,7 @@ def _parse(setting: tuple["Field[Any]", Any], value: Any) -> Any:
         ) from None
 
 
-def choose_device(name: str, engine: EngineName = "auto") -> str:
+def choose_device(name: str, engine: str = "auto") -> str:
     """Return the device to learn on; `auto` is a GPU where there is one that the engine can use."""
     if name != "auto":
         return name

@@ -15,7 +15,6 @@ from ..errors import ConfigError, require_choice, require_positive
 from .plan_log import PlanLog
 
 Preset = Literal["default", "paper"]
-EngineName = Literal["auto", "reference", "cpu", "cuda"]
 Part = Literal["valid", "test"]  # the parts to evaluate: a fact of train is in the graph that is searched
 MemoryKeys = Literal["present", "previous"]
 Objective = Literal["log-score", "normalized"]
@@ -35,6 +34,14 @@ KINDS = {
     "mirrored": "neurallp.weighting.kinds.mirrored",
     "against": "neurallp.weighting.kinds.against",
 }
+
+#: The engines by name, the fastest first, and the module of each.
+ENGINES = {
+    "cuda": "neurallp.engines.cuda",
+    "cpu": "neurallp.engines.cpu",
+    "reference": "neurallp.engines.reference",
+}
+ENGINE_CHOICES = ("auto", *ENGINES)
 
 C = TypeVar("C")
 

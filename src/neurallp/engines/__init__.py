@@ -1,44 +1,30 @@
-"""What the operators do to a memory: one protocol, several engines with equal answers."""
+"""Engines: they apply operators to memories (eqs. 5-8). One protocol, several engines with equal scores.
 
-from importlib.util import find_spec
+An engine is a module with `runs_on(device)` and `make(operators, device)`, and its line in `config.ENGINES`.
+"""
 
+from importlib import import_module
+from typing import Any
+
+from ..config import ENGINE_CHOICES, ENGINES
 from ..errors import ConfigError
 from ..graph.operators import Operators
 from ..graph.scores import Scores
 from .base import Engine, QueryBatch, ScoresWithBackward
-from .reference import ReferenceEngine
 
-__all__ = [
-    "Engine",
-    "Operators",
-    "QueryBatch",
-    "ReferenceEngine",
-    "Scores",
-    "ScoresWithBackward",
-    "make_engine",
-]
+__all__ = ["Engine", "Operators", "QueryBatch", "Scores", "ScoresWithBackward", "make_engine"]
 
 
 def make_engine(name: str, operators: Operators, device: str = "cpu") -> Engine:
     """Return the engine called `name`; `auto` takes the fastest that runs on `device`."""
-    if name == "auto":
-        name = _fastest(device)
-    if name == "reference":
-        return ReferenceEngine(operators, device)
-    if name == "cpu":
-        if not device.startswith("cpu"):
-            raise ConfigError(f"The cpu engine cannot run on {device!r}. Use cpu, or engine auto.")
-        from .cpu import CpuEngine
-
-        return CpuEngine(operators)
-    if name == "cuda":
-        from .cuda import CudaEngine
-
-        return CudaEngine(operators, device if device.startswith("cuda") else "cuda")
-    raise ConfigError(f"Unknown engine {name!r}. There are: auto, reference, cpu, cuda.")
+    if name not in ENGINE_CHOICES:
+        raise ConfigError(f"Unknown engine {name!r}. There are: {', '.join(ENGINE_CHOICES)}.")
+    module = _fastest(device) if name == "auto" else import_module(ENGINES[name])
+    if not module.runs_on(device):
+        raise ConfigError(f"The engine {name} cannot run on {device!r}. Use another device, or engine auto.")
+    engine: Engine = module.make(operators, device)
+    return engine
 
 
-def _fastest(device: str) -> str:
-    if device.startswith("cuda"):
-        return "cuda" if find_spec("triton") else "reference"
-    return "cpu" if find_spec("numba") else "reference"
+def _fastest(device: str) -> Any:
+    return next(module for module in map(import_module, ENGINES.values()) if module.runs_on(device))

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from importlib.util import find_spec
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -317,3 +318,13 @@ def _max_queries(task: Task) -> int:
 def _doubles(gradients: Tensor) -> Floats:
     """Return contiguous doubles, which the kernel needs; the gradient of a sum is one number, expanded."""
     return gradients.double().contiguous().numpy()
+
+
+def runs_on(device: str) -> bool:
+    """Return whether the engine runs on a device."""
+    return device.startswith("cpu") and find_spec("numba") is not None
+
+
+def make(operators: Operators, device: str) -> CpuEngine:
+    """Return the engine for `make_engine`."""
+    return CpuEngine(operators)

@@ -282,3 +282,13 @@ def _require_triton(device: torch.device) -> None:
     interpreted = os.environ.get("TRITON_INTERPRET") == "1"
     if not (torch.cuda.is_available() if device.type == "cuda" else interpreted):
         raise ConfigError(f"The cuda engine finds no GPU under {str(device)!r}. Choose another engine.")
+
+
+def runs_on(device: str) -> bool:
+    """Return whether the engine runs on a device."""
+    return device.startswith("cuda") and find_spec("triton") is not None
+
+
+def make(operators: Operators, device: str) -> CudaEngine:
+    """Return the engine for `make_engine`."""
+    return CudaEngine(operators, device)

@@ -98,3 +98,13 @@ def divide_by_sum(memory: Tensor) -> Tensor:
     total = memory.sum(0)
     # An empty memory is divided by 1: a tiny divisor would leave it 0 too, but its gradient would overflow.
     return memory / torch.where(total > 0, total.clamp(min=SMALLEST_SUM), 1.0)
+
+
+def runs_on(device: str) -> bool:
+    """Return whether the engine runs on a device: on every one that torch knows."""
+    return True
+
+
+def make(operators: Operators, device: str) -> ReferenceEngine:
+    """Return the engine for `make_engine`."""
+    return ReferenceEngine(operators, device)

@@ -22,7 +22,8 @@ from ..graph.questions import KnownAnswers, ask_both_ways
 from ..graph.scores import Scores
 from ..neural.loop import TrainingLoop
 from ..neural.model import ModelScorer, NeuralLP
-from ..pipeline.learn import Callbacks, learn
+from ..pipeline.callbacks import Callbacks
+from ..pipeline.learn import learn
 
 SETTINGS: dict[str, Any] = {
     "num_epochs": 20,

@@ -61,9 +61,11 @@ def source_hash() -> str:
 
 
 def _kernel_modules(package: Path) -> Iterator[Path]:
+    """Yield the modules that define kernels or their arrays; not all are recognised by their name."""
     yield Path(__file__).with_name("compilation.py")
-    for pattern in ("*/*kernel*.py", "*/*/*kernel*.py"):
-        yield from package.glob(pattern)
+    for path in package.rglob("*.py"):
+        if "kernel" in path.stem or b"\n@kernel" in path.read_bytes():
+            yield path
 
 
 def _cache_root() -> Path:

@@ -1,9 +1,8 @@
-"""Names, facts and questions: what is known before any learning. Numpy only, no torch.
+"""Knowledge bases and their splits: facts over named entities and relations. Numpy only, no torch.
 
-A fact is (head, relation, tail). Relation r of R has two operators: r itself, which leads from the
-head to the tail, and its inverse r + R, written `~name`, which leads back. A query is an operator
-that is asked rather than applied, so (?, r, t) is asked as (t, ~r) and nothing below ever needs a
-direction flag.
+A fact is (head, relation, tail). Relation r of R has two operators: r itself, from the head to the tail, and
+its inverse r + R, written `~name`, from the tail to the head. A query is an operator too: (?, r, t) is asked
+as (t, ~r), so that no code needs a direction flag.
 """
 
 from collections.abc import Iterable, Iterator
@@ -58,7 +57,7 @@ class KnowledgeBase:
 
     @cached_property
     def reflexive_relations(self) -> NDArray[np.bool_]:
-        """For each relation, whether some entity stands in it to itself."""
+        """For each relation, whether a fact relates an entity to itself."""
         flags = np.zeros(len(self.relations), dtype=bool)
         flags[self.facts[self.facts[:, 0] == self.facts[:, 2], 1]] = True
         return flags
@@ -76,9 +75,9 @@ def renumber_relations(triples: Ids, old: Relations, new: Relations) -> Ids:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Triples set apart: `facts` to walk on, `train` to learn from, `valid` to select, `test` to judge.
+    """Triples in parts: `facts` for the graph, `train` to learn from, `valid` to select, `test` to evaluate.
 
-    `facts` may be empty; then training walks on `train` itself. At validation and test the graph is
+    `facts` may be empty; then training uses `train` itself as the graph. At validation and test the graph is
     `known`: facts and train together.
     """
 
@@ -92,7 +91,7 @@ class Split:
 
     @cached_property
     def known(self) -> KnowledgeBase:
-        """Facts and train: all that may be walked on at validation and test."""
+        """Facts and train: the graph at validation and test."""
         triples = distinct(np.concatenate([self.facts, self.train]))
         return KnowledgeBase(self.entities, self.relations, triples, self.num_duplicates)
 
@@ -104,7 +103,7 @@ class Split:
 
     @cached_property
     def true_triples(self) -> Ids:
-        """Every triple that is true somewhere, to filter ranks with."""
+        """The triples of all parts, to filter ranks with."""
         return distinct(np.concatenate([self.facts, self.train, self.valid, self.test]))
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Know before you start: what an epoch will take in seconds and bytes."""
+"""Estimates of the time and memory that training will take, measured on a few batches."""
 
 import os
 import sys
@@ -34,7 +34,7 @@ class Estimate:
 
 
 def estimate(training: Training) -> Estimate:
-    """Return what an epoch will take; a run that cannot fit in memory is refused."""
+    """Return the estimate for a training run; raise if it does not fit in memory."""
     device = next(training.model.parameters()).device
     num_bytes = training_bytes(training)
     require_memory(num_bytes, device)
@@ -46,7 +46,7 @@ def estimate(training: Training) -> Estimate:
 
 
 def _peak_bytes() -> int:
-    """Return the most this process has held so far; the batches just timed have made it hold all it needs."""
+    """Return the peak memory of this process, which includes the batches just timed."""
     if sys.platform == "win32":
         return 0
     import resource
@@ -56,7 +56,7 @@ def _peak_bytes() -> int:
 
 
 def _time_batches(training: Training) -> float:
-    """Return seconds for all batches, from a few, without moving the weights."""
+    """Return the seconds of all batches, extrapolated from a few; the weights do not change."""
     batches = list(islice(training.examples.batches(np.random.default_rng(0)), SAMPLE_BATCHES + 1))
     training.loss_and_gradients(batches[0])  # the first call compiles and allocates
     started = perf_counter()
@@ -66,7 +66,7 @@ def _time_batches(training: Training) -> float:
 
 
 def _time_validation(training: Training) -> float:
-    """Return seconds for all validation questions, from a random few."""
+    """Return the seconds of all validation questions, extrapolated from a random sample."""
     validator = training.validator
     if not len(validator.questions):
         return 0.0
@@ -78,7 +78,7 @@ def _time_validation(training: Training) -> float:
 
 
 def training_bytes(training: Training) -> int:
-    """Return the bytes at the peak of training: weights with their moments, and what the engine holds."""
+    """Return the peak bytes of training: weights, gradients and moments, and the memory of the engine."""
     weights = 4 * sum(tensor.numel() * tensor.element_size() for tensor in training.model.parameters())
     config = training.model.config
     num_queries = training.examples.num_questions
@@ -89,11 +89,11 @@ def training_bytes(training: Training) -> int:
 
 
 def require_memory(num_bytes: int, device: torch.device) -> None:
-    """Raise when more memory is asked for than the device has."""
+    """Raise if the device has less memory than needed."""
     there = _device_bytes(device)
     if num_bytes > there:
         raise ConfigError(
-            f"Training would take about {num_bytes / 2**30:.1f} GiB, and there are {there / 2**30:.1f} GiB. "
+            f"Training would take about {num_bytes / 2**30:.1f} GiB, the device has {there / 2**30:.1f} GiB. "
             "Use --engine cpu, a smaller --batch-size, or fewer --steps or --ranks."
         )
 

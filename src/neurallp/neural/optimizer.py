@@ -1,4 +1,4 @@
-"""Gradient descent on all weights of a model as one row, by torch's Adam, and what a checkpoint holds."""
+"""Adam on the flat parameters of a model, and the tensors of a checkpoint."""
 
 import torch
 from torch import Tensor, nn
@@ -8,17 +8,17 @@ from ..errors import ModelError
 
 
 class Optimizer:
-    """Moves the weights of a model along gradients.
+    """Adam over all parameters of a model, as one flat tensor of which the parameters become views.
 
-    They lie end to end in one row, which a step crosses in a third of the time. Adam is called as a function:
-    making torch's optimizer imports more than the rest of the program.
+    A step on one tensor takes a third of the time of a step on each. Adam is called as a function: creating
+    torch's optimizer object imports more modules than the rest of the program.
     """
 
     def __init__(self, model: nn.Module, learning_rate: float) -> None:
         self.model = model
         self.learning_rate = learning_rate
         self.weights = list(model.parameters())
-        self.flat_parameters = _lay_end_to_end(self.weights)
+        self.flat_parameters = _flatten_parameters(self.weights)
         self.moments = {
             "mean": torch.zeros_like(self.flat_parameters),
             "square": torch.zeros_like(self.flat_parameters),
@@ -26,7 +26,7 @@ class Optimizer:
         }
 
     def step(self, gradient: Tensor) -> None:
-        """Take a step down the gradient to the whole row."""
+        """Take one step, given the gradient of the flat parameters."""
         mean, square, count = ([each] for each in self.moments.values())
         adam(
             [self.flat_parameters],
@@ -46,7 +46,7 @@ class Optimizer:
         )
 
     def state(self, best_weights: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return the weights, the moments and the best weights so far under one roof."""
+        """Return the weights, the moments and the best weights so far in one dictionary."""
         return copy_of(
             {f"model.{name}": value for name, value in self.model.state_dict().items()}
             | {f"best.{name}": value for name, value in best_weights.items()}
@@ -54,7 +54,7 @@ class Optimizer:
         )
 
     def restore(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Go on from what `state` returned; return the best weights in it."""
+        """Continue from what `state` returned; return the best weights in it."""
         moments = _under("moments.", state)
         if {name: each.shape for name, each in moments.items()} != {
             name: each.shape for name, each in self.moments.items()
@@ -66,25 +66,25 @@ class Optimizer:
         return _under("best.", state)
 
 
-def _lay_end_to_end(weights: list[nn.Parameter]) -> Tensor:
-    """Move all weights into one row, of which they become parts."""
-    row = torch.cat([each.detach().flatten() for each in weights])
-    parts = row.split_with_sizes([each.numel() for each in weights])
+def _flatten_parameters(weights: list[nn.Parameter]) -> Tensor:
+    """Move all parameters into one flat tensor and make them views of it."""
+    flat = torch.cat([each.detach().flatten() for each in weights])
+    parts = flat.split_with_sizes([each.numel() for each in weights])
     for each, place in zip(weights, parts, strict=True):
         each.data = place.view_as(each)
-    return row
+    return flat
 
 
 def flatten(gradients: tuple[Tensor, ...]) -> Tensor:
-    """Return gradients to all weights end to end."""
+    """Return the gradients of all parameters as one flat tensor."""
     return torch.cat([each.flatten() for each in gradients])
 
 
 def copy_of(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return tensors that nothing else writes to."""
+    """Return copies of tensors."""
     return {name: tensor.detach().clone() for name, tensor in tensors.items()}
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return the tensors whose name starts so, without that start."""
+    """Return the tensors whose names start with a prefix, without the prefix."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

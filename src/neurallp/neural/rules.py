@@ -1,4 +1,4 @@
-"""The rules of a trained model, read from its attention."""
+"""The rules of a trained model, extracted from its attention."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -14,7 +14,7 @@ from ..rules.rule import Rule, RuleFilter, RuleSet
 from ..rules.support import find_successors, measure_on, predicts_on
 from .model import NeuralLP
 
-#: Rules of one query looked at before giving up on finding more that are wanted.
+#: Rules of one query that are examined at most, to find those that are wanted.
 MAX_EXAMINED = 10_000
 
 
@@ -29,9 +29,9 @@ def best_rules(
 ) -> RuleSet:
     """Return the `limit` best rules of each query among those that `wanted` keeps.
 
-    With `kb`, those that predict nothing there are left out: memories are divided by their sum, so attention
-    spent on a body that never fires costs the model nothing. The others are measured on it, unless that is
-    not wanted: counting all that long bodies predict takes its time.
+    With `kb`, rules that predict nothing on it are left out: memories are divided by their sum, so attention
+    on a body that reaches nothing costs the model nothing. The others are measured on it, unless `measured`
+    is false: counting the predictions of long bodies takes time.
     """
     operators = None if kb is None else Operators.of(kb.with_relations(model.relations))
     successors = None if operators is None else find_successors(operators)
@@ -50,7 +50,7 @@ def best_rules(
 
 
 def _normalized(rules: Iterable[Rule], fires: Callable[[Rule], bool], min_share: float) -> Iterator[Rule]:
-    """Yield the rules of one query that fire, until their confidence falls below a share of the largest."""
+    """Yield the rules of one query that predict something, down to a part of the largest confidence."""
     largest = 0.0
     for rule in rules:
         if rule.confidence < min_share * largest:
@@ -61,12 +61,12 @@ def _normalized(rules: Iterable[Rule], fires: Callable[[Rule], bool], min_share:
 
 
 def extract_rules(model: NeuralLP, query: int, successors: Flags | None = None) -> Iterator[Rule]:
-    """Yield the rules that the attention of one query stands for, most confident first."""
+    """Yield the rules that the attention of one query encodes, most confident first."""
     operator, memory = (
         each[:, 0].detach().double().cpu().numpy() for each in model.attend(np.array([query])).pair
     )
     excludes = bool(model.excludes_source(np.array([query]))[0])
     name = model.relations.operator_name
     for body, confidence in islice(extract_best(operator, memory, successors), MAX_EXAMINED):
-        if body or not excludes:  # where the source is no answer, the empty body says nothing
+        if body or not excludes:  # the empty body predicts only the source
             yield Rule(name(query), tuple(map(name, body)), confidence, distinct_ends=excludes)

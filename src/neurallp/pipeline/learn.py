@@ -6,28 +6,33 @@ settings of each stage, and `Callbacks` follow the run: progress, checkpoints, a
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from ..config import UNWEIGHTED_PRESETS, ModelConfig, Plan, TrainingConfig, WeightingConfig, make_plan
+from ..config import (
+    UNWEIGHTED_PRESETS,
+    ModelConfig,
+    Plan,
+    TrainingConfig,
+    WeightingConfig,
+    make_plan,
+)
 from ..config.plan_log import Comparison
 from ..errors import ConfigError, DataError
 from ..graph.knowledge_base import KnowledgeBase, Split, hold_out, split_triples
 from ..graph.vocabulary import Relations
-from ..io.files import AnyPath
 from ..io.triples import Data, load
 from ..reasoning.calibration_sample import MAX_QUESTIONS
 from ..rules.rule import Rule
 from ..weighting.kinds import as_candidates, get_kind
 from ..weighting.kinds.base import Candidate
 from ..weighting.weighted_rules import WeightedRules
-from .clock import Clock, TimeIsOver
-from .plan import NEURAL, Estimate, Planner
+from .callbacks import Callbacks
+from .clock import Clock
+from .plan import NEURAL, Planner
 from .program import LearnedProgram, Program, RuleProgram
 
 if TYPE_CHECKING:
@@ -39,71 +44,14 @@ if TYPE_CHECKING:
 
     AnyTraining = TrainingLoop[Any, Any]
 
-#: The stages of a run, in order.
-Stage = Literal["plan", "train", "weigh", "calibrate"]
-
 #: Epochs of the neural model in the trial whether its training pays.
 TRIAL_EPOCHS = 3
 
-#: The share of the time limit that is set apart for saving the model and measuring it.
+#: The share of the time limit that is set apart for calibrating, saving and measuring the model.
 SAVING_SHARE = 0.06
 
 #: The share of the time limit that is left after planning which training may take, where rules are weighted.
 TRAINING_SHARE = 0.4
-
-
-class Callbacks:
-    """Functions that `learn` calls during a run. By default they do nothing, and Ctrl-C ends the run."""
-
-    def on_plan(self, plan: Plan, estimate: Estimate | None) -> None:
-        """Called when the plan is made, with the time and memory it will take, where that was measured."""
-
-    def on_mrr(self, mrr: float) -> None:
-        """Called with the validation MRR so far."""
-
-    def on_training(self, training: "AnyTraining") -> None:
-        """Called before the first epoch, with the model as it is initialised; may restore a checkpoint."""
-
-    def on_stage(self, stage: Stage, total: int, done: int = 0) -> None:
-        """Called when a stage begins, with its number of steps and those that a checkpoint has done."""
-
-    def on_progress(self, num: int) -> None:
-        """Called after every `num` steps of a stage."""
-
-    def on_epoch(self, training: "AnyTraining") -> None:
-        """Called after every epoch of training; may write a checkpoint."""
-
-    def should_stop(self) -> bool:
-        """Return whether to end the run soon; what is learned so far is returned, and it is complete."""
-        return False
-
-    def on_interrupt(self, stage: Stage) -> bool:
-        """Return whether to keep what is there and go on with the next stage after Ctrl-C in `stage`."""
-        return False
-
-
-class Checkpoints(Callbacks):
-    """Write a checkpoint into a folder after every epoch; resume from it where that is wanted."""
-
-    def __init__(self, folder: AnyPath, *, resume: bool = False) -> None:
-        self.folder, self.resume = folder, resume
-
-    @property
-    def files(self) -> ModuleType:
-        """The module that writes and resumes checkpoints of this kind of training."""
-        from ..io.models import neural
-
-        return neural
-
-    def on_training(self, training: "AnyTraining") -> None:
-        from ..io.models.folders import make_folder
-
-        make_folder(self.folder)
-        if self.resume:
-            self.files.resume(self.folder, training)
-
-    def on_epoch(self, training: "AnyTraining") -> None:
-        self.files.write_checkpoint(self.folder, training)
 
 
 def learn(
@@ -117,10 +65,10 @@ def learn(
     callbacks: Callbacks | None = None,
     **settings: Any,
 ) -> LearnedProgram:
-    """Return a program learned from a path, a table, a knowledge base or a split, but not from a test part.
+    """Return a program learned from a path, a table, a knowledge base or a split, without its test part.
 
-    It answers from all other facts that are given: also from those that were held out to choose settings and
-    to calibrate.
+    It answers from all facts that are given but those of a test part: also from those that were held out to
+    choose settings and to calibrate.
 
     Without a plan, settings that are not given are chosen by trials on the validation part, or on a part of
     train where there is none: `preset`, `train`, `weigh`, and the fields of ModelConfig, TrainingConfig and
@@ -135,9 +83,9 @@ def learn(
     if plan is not None and settings:
         raise ConfigError(f"Give a plan or settings, not both: {', '.join(settings)}.")
     clock = minutes if isinstance(minutes, Clock) else Clock(minutes)
-    seed = plan.seed if plan else settings.get("seed") or 0
+    checked = plan or make_plan(**{**settings, "train": settings.get("train") is not False})
     data = load(data)
-    whole = data if isinstance(data, Split) else split_triples(data, seed)
+    whole = data if isinstance(data, Split) else split_triples(data, checked.seed)
     run = Run(whole.without_test(), engine, device, callbacks or Callbacks(), clock)
     program = run.learn(plan or run.decide(**settings), list(given))
     program.kb = data if isinstance(data, KnowledgeBase) else whole.given
@@ -157,7 +105,7 @@ class Run:
         return self.limit.is_over or self.callbacks.should_stop()
 
     def learn(self, plan: Plan, given: list[Rule]) -> LearnedProgram:
-        """Return the program of a plan: train, weigh, then calibrate."""
+        """Return the program of a plan: train, then weigh."""
         program = self.train(plan)
         if plan.weighting is not None and not (program.has_model and self.should_stop()):
             rules = chain(self.learned_rules(program), given)
@@ -225,17 +173,16 @@ class Run:
         """Fit the probabilities of answers; there are none where no held-out fact is answered."""
         self.callbacks.on_stage("calibrate", MAX_QUESTIONS)
         try:
-            with suppress(DataError):
-                program.calibrate(self.split, self._on_calibrated)
-        except TimeIsOver:
-            self.cut.append("calibration")
+            program.calibrate(self.held_out_split(program.plan.seed), self.callbacks.on_progress)
+        except DataError:
+            return
         except KeyboardInterrupt:
             if not self.callbacks.on_interrupt("calibrate"):
                 raise
 
-    def _on_calibrated(self, num: int) -> None:
-        self.callbacks.on_progress(num)
-        self.limit.require_time()
+    def held_out_split(self, seed: int) -> Split:
+        """Return the split with a validation part: its own, or a part of train where it has none."""
+        return self.split if len(self.split.valid) else hold_out(self.split, seed)
 
     def learned_rules(self, program: LearnedProgram) -> Iterator[Rule]:
         """Yield the most confident rules that the neural model learned, to weigh them."""
@@ -253,7 +200,7 @@ class Run:
         weighting = make_weighting(self.split, config, given, self.device)
         judge = None
         if not len(self.split.valid):
-            judge = make_weighting(hold_out(self.split, config.seed), config, given, self.device)
+            judge = make_weighting(self.held_out_split(config.seed), config, given, self.device)
         weighting.on_fit = ValidationMrr(self.callbacks.on_mrr)
         try:
             weighted = weighting.run(self.callbacks.on_progress, self.should_stop, judge)

@@ -42,6 +42,9 @@ NUMBERS_OF_QUESTIONS = (8000, 4000, 2000, 1000, 500, 250)
 #: Steps of walks in one epoch of the neural model, at most, for a trial of it.
 MAX_TRAINING_WORK = 1e8
 
+#: The least gain in MRR that is worth more rules; what doubles the work must gain twice as much.
+MIN_GAIN = 0.004
+
 #: The share of the time limit that trials may take.
 TRIAL_SHARE = 0.3
 
@@ -152,7 +155,8 @@ class Planner:
         """Return whether a trial is better than the best so far, which it then replaces."""
         assert self.best is not None
         gain, error = found.gain_over(self.best)
-        return self._record(words, found, gain > error)
+        more_work = max(1.0, found.entries / max(self.best.entries, 1.0))
+        return self._record(words, found, gain > max(error, MIN_GAIN * more_work))
 
     def _record(self, words: str, found: TrialResult, chosen: bool) -> bool:
         gain, error = (0.0, 0.0) if self.best is None else found.gain_over(self.best)

@@ -26,7 +26,8 @@ from ..qa.model import QuestionModel
 from ..qa.tokens import WordVocabulary, tokenise
 from ..qa.training import QuestionTraining
 from .base import BaseProgram
-from .learn import Callbacks, run_training
+from .callbacks import Callbacks
+from .learn import run_training
 
 #: Share of the questions that is held out to choose the epoch and the threshold.
 VALID_SHARE = 0.1
