@@ -104,7 +104,7 @@ def test_what_speaks_against_an_answer_is_part_of_why_not():
     found = WhyNot(ANSWER, follows=False, missing_facts=(), against=(against,))
     assert str(found).splitlines()[1:] == [
         "What speaks against it:",
-        "     -0.50 ██████████ father(zoe, xan)",
+        "    -0.500 ██████████ father(zoe, xan)",
     ]
     assert found.as_dict()["against"][0]["because"] == "father(zoe, xan)"
 
