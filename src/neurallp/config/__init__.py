@@ -170,7 +170,7 @@ class WeightingConfig:
         "Known pairs of each query to mine between, at most; ends once little new is found.",
         flag="--pairs",
     )
-    num_mined: int = setting(500, "Bodies of each length to count right conclusions of.", flag="--mined")
+    num_mined: int = setting(1000, "Bodies of each length to count right conclusions of.", flag="--mined")
     num_counted: int = setting(200, "Questions on which the conclusions of mined bodies are counted.")
     max_paths: int = setting(20_000_000, "Paths to follow while mining for one query.")
     num_pilot: int = setting(300, "Questions of each query for the first fit, which chooses settings.")
