@@ -4,7 +4,9 @@ from neurallp import ModelError
 from neurallp.config.plan_log import Comparison, PlanLog
 from neurallp.io.models.plans import PLAN, read_plan_log, write_plan_log
 
-LOG = PlanLog({"walks": [1.5, 2.0]}, (Comparison("bodies up to 3", 0.4, 0.1, 0.05, True),), 1.5, ("training",))
+LOG = PlanLog(
+    {"walks": [1.5, 2.0]}, (Comparison("bodies up to 3", 0.4, 0.1, 0.05, True),), 1.5, ("training",)
+)
 
 
 def test_the_log_of_a_plan_survives_its_file(tmp_path):
