@@ -64,6 +64,17 @@ def test_rules_show_confidence_and_names(model, tmp_path):
     assert {name.removeprefix("~") for rule in rules for name in rule.body} <= set(said)
 
 
+def test_rules_against_an_answer_are_drawn_apart_with_their_negative_weight(tmp_path):
+    rules = [
+        Rule("uncle", ("father",), 0.1, weight=-1.5),
+        Rule("uncle", ("father", "brother"), 0.9, weight=2.0),
+    ]
+    draw_rules(rules, tmp_path / "rules.svg")
+    said = texts(tmp_path / "rules.svg")
+    assert said.index("2.00") < said.index("-1.50")
+    assert "against an answer:" in said
+
+
 def test_attention_shows_both_controllers_and_all_memories(model, tmp_path):
     draw_attention(load_model(model).model, "uncle", tmp_path / "attention.svg")
     said = texts(tmp_path / "attention.svg")

@@ -183,7 +183,7 @@ def draw_rules(rules: Sequence[Rule], path: Path) -> None:
 def _draw_rule(axes: "Axes", rule: Rule, height: float, longest: int) -> None:
     """Draw one chain; the arrow of an inverse points from Y towards X."""
     confidence = rule.normalized_confidence
-    strength = rule.confidence if rule.weight is None else rule.weight
+    strength = confidence if rule.weight is None else rule.weight
     axes.text(-0.2, height, f"{strength:.2f}", ha="right", va="center", fontsize=9)
     places = np.linspace(0, longest, max(len(rule.body), 1) + 1)
     variables = rule.variables if rule.body else ["X = Y", ""]

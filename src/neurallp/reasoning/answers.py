@@ -149,7 +149,8 @@ class Proof:
             return f"{self.answer} has no proof."
         if len(self.reasons) == 1 and not self.against and self.rests == (Rest(), Rest()):
             return f"{self.answer} {BECAUSE} {self.reasons[0]}"
-        largest = max(abs(each.contribution) for each in (*self.reasons, *self.against, *self.rests))
+        shown: tuple[Reason | Rest, ...] = (*self.reasons, *self.against, *self.rests)
+        largest = max(abs(each.contribution) for each in shown)
         lines = [str(self.answer)]
         sides = ((BECAUSE, self.reasons, self.rests[0]), (ALTHOUGH, self.against, self.rests[1]))
         for word, reasons, rest in sides:
