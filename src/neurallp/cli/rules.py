@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..rules.listing import Order
+from ..config import RuleOrder
 from .completion import complete_relation
 from .options import Json, Model, existing_data, load_known, load_split
 from .output import console, listing_table, log, print_json, print_line
@@ -30,7 +30,8 @@ def rules(
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Rules for, and rules against, of each query.")] = 10,
     sort: Annotated[
-        Order, typer.Option(help="What comes first. `clarity`: right conclusions for each path of the rule.")
+        RuleOrder,
+        typer.Option(help="What comes first. `clarity`: right conclusions for each path of the rule."),
     ] = "clarity",
     few: Annotated[
         int | None,

@@ -16,6 +16,7 @@ from .plan_log import PlanLog
 
 Preset = Literal["default", "paper"]
 Part = Literal["valid", "test"]  # the parts to evaluate: a fact of train is in the graph that is searched
+RuleOrder = Literal["clarity", "weight", "confidence", "support"]
 MemoryKeys = Literal["present", "previous"]
 Objective = Literal["log-score", "normalized"]
 TrainingMasking = Literal["fact", "batch", "train"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from ..config import Part, Plan, WeightingConfig
+from ..config import Part, Plan, RuleOrder, WeightingConfig
 from ..errors import ConfigError, require_choice, require_positive
 from ..evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
 from ..graph.knowledge_base import KnowledgeBase, Split
@@ -23,7 +23,7 @@ from ..io.rules import guess_format, import_rules, import_scored
 from ..reasoning.answers import Answer, Predictions, Proof, WhyNot
 from ..reasoning.calibration import Calibration
 from ..reasoning.reasoner import Basis, Reasoner, require_relations
-from ..rules.listing import Listing, Order, list_rules
+from ..rules.listing import Listing, list_rules
 from ..rules.rule import Rule, RuleFilter, RuleSet
 from ..weighting.weighted_rules import WeightedRules, select_rules
 from . import calibrating
@@ -89,7 +89,7 @@ class Program(BaseProgram[Reasoner]):
         query: str | None = None,
         *,
         limit: int = 10,
-        order: Order = "clarity",
+        order: RuleOrder = "clarity",
         wanted: RuleFilter | None = None,
         kb: KnowledgeBase | None = None,
     ) -> list[Listing]:
@@ -98,7 +98,7 @@ class Program(BaseProgram[Reasoner]):
         Groups, examples and the order by clarity need facts: `kb`, or the knowledge base learned from.
         """
         require_positive("limit", limit)
-        require_choice("order", order, get_args(Order))
+        require_choice("order", order, get_args(RuleOrder))
         wanted = wanted or RuleFilter(MIN_NORMALIZED_CONFIDENCE)
         facts = kb or self.kb
         found = self._best_rules(self._queries(query), wanted, MAX_LISTED, facts)

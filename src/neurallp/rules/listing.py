@@ -9,10 +9,11 @@ conclusions in many ways (a sibling of a sibling of ...) follows from the defini
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from ..config import RuleOrder
 from ..graph.arrays import Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
@@ -20,8 +21,6 @@ from ..graph.vocabulary import is_inverse
 from .paths import find_paths, follow
 from .rule import Rule, atom
 from .support import PathCounter, body_ids, count_paths
-
-Order = Literal["clarity", "weight", "confidence", "support"]
 
 #: Rules that share at least this much of the pairs that either predicts (Jaccard) form a group.
 MIN_OVERLAP = 0.8
@@ -92,7 +91,7 @@ def lower_bound(successes: float, trials: float) -> float:
 
 
 #: How each order ranks rules; ties are broken by weight, then by the shorter body.
-ORDERS: dict[Order, Callable[[Rule], float]] = {
+ORDERS: dict[RuleOrder, Callable[[Rule], float]] = {
     "clarity": clarity,
     "weight": lambda rule: abs(_strength(rule)),
     "confidence": lambda rule: rule.confidence,
@@ -104,14 +103,14 @@ def _strength(rule: Rule) -> float:
     return rule.confidence if rule.weight is None else rule.weight
 
 
-def in_order(rules: Iterable[Rule], order: Order) -> list[Rule]:
+def in_order(rules: Iterable[Rule], order: RuleOrder) -> list[Rule]:
     """Return rules sorted, those that come first in a listing first."""
     rank = ORDERS[order]
     return sorted(rules, key=lambda rule: (-rank(rule), len(rule.body), -abs(_strength(rule)), rule.body))
 
 
 def list_rules(
-    query: str, rules: Sequence[Rule], kb: KnowledgeBase | None, limit: int = 10, order: Order = "clarity"
+    query: str, rules: Sequence[Rule], kb: KnowledgeBase | None, limit: int = 10, order: RuleOrder = "clarity"
 ) -> Listing:
     """Return the listing of one query, `limit` groups for and against each; examples and groups need `kb`.
 
