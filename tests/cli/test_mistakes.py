@@ -84,7 +84,7 @@ def test_both_ends_of_a_question_are_one_too_many(refuse, uncles):
         (("--controllers", "0"), "num_controllers must be at least 1, got 0"),
         (
             ("--kinds", "chain,cycle"),
-            "kinds must be one of chain, prior, unary, anchored, mirrored, got 'cycle'",
+            "kinds must be one of chain, prior, unary, anchored, mirrored, against, got 'cycle'",
         ),
         (("--penalties", "a"), "--penalties takes values of type float, separated by commas, got 'a'"),
         (("--or-length", "1,two"), "--or-length takes values of type int, separated by commas, got '1,two'"),
@@ -159,6 +159,7 @@ def test_an_experiment_with_a_slip_is_answered_with_the_nearest(refuse):
 
 
 def test_reliability_needs_a_calibrated_model(refuse, model, data, tmp_path):
+    (model / "calibration.json").unlink()
     told = refuse("plot", "reliability", model, data, "--out", tmp_path / "plot.png")
     assert told == f"{model} is not calibrated. Run `neurallp calibrate {model} {data}` first."
 

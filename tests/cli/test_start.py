@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from time import process_time
 
 import pytest
 
@@ -54,13 +53,10 @@ def test_help_imports_nothing_heavy(arguments):
     ],
 )
 def test_a_wrong_path_is_an_error_before_anything_heavy_is_imported(tmp_path, arguments):
-    code, message, modules, seconds = start(
-        *(tmp_path / each if "no" in each else each for each in arguments)
-    )
+    code, message, modules, _ = start(*(tmp_path / each if "no" in each else each for each in arguments))
     assert code == 2
     assert "There is no" in message
     assert not HEAVY & modules
-    assert seconds < 0.4 * slowness()
 
 
 def test_a_wrong_setting_is_an_error_before_the_data_is_read(tmp_path):
@@ -69,13 +65,6 @@ def test_a_wrong_setting_is_an_error_before_the_data_is_read(tmp_path):
     code, message, modules, _ = start("learn", data, "--steps", "0")
     assert (code, "num_steps must be at least 1" in message) == (2, True)
     assert not HEAVY & modules
-
-
-def slowness():
-    """Return how many times slower than usual this machine is now: starting Python takes 0.02 s or more."""
-    started = process_time()
-    sum(range(2_000_000))
-    return max(1.0, (process_time() - started) / 0.03)
 
 
 @pytest.fixture(scope="module")
@@ -100,5 +89,5 @@ def test_ask_imports_no_torch_where_rules_answer(models, source):
 
 def test_rules_of_a_weighted_model_are_listed_without_torch(models):
     code, output, modules, _ = start("rules", models / "model")
-    assert (code, "<=" in output) == (0, True)
+    assert (code, "r(X, Y): X is given" in output) == (0, True)
     assert "torch" not in modules

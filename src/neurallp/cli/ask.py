@@ -35,7 +35,7 @@ def ask(
     scores: Annotated[bool, typer.Option("--scores", help="Also print score and rank.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Answer a question from MODEL's rules and DATA's facts: how likely each answer is true.
+    """Answer a question, with how likely each answer is true.
 
     Answers that are facts of DATA are marked as known.
     """

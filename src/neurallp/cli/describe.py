@@ -6,7 +6,7 @@ from .plans import describe_plan, plan_as_dict
 
 
 def describe(model: Model, as_json: Json = False) -> None:
-    """Print the plan of MODEL: its settings, the trials that chose them, and what a time limit cut."""
+    """Print the plan of MODEL: its settings and their trials."""
     from ..pipeline.program import load_model
 
     plan = load_model(model).plan

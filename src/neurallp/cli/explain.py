@@ -22,7 +22,7 @@ def explain(
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the paths as SVG.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Print the rules and facts behind MODEL's score of a fact: what speaks for it, and what against.
+    """Print the rules and facts for and against a fact.
 
     Each line is a rule, or several that predict the same, with what it adds to the score and its strongest
     path; all lines add up to the score.

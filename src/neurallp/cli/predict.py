@@ -32,7 +32,7 @@ def predict(
     ] = 0.0,
     as_json: Json = False,
 ) -> None:
-    """Answer every question about DATA, into a file: how likely each answer is true.
+    """Write the new answers to every question about DATA.
 
     Every entity is asked about with every relation. The answers are those that are facts of no part of
     DATA and, with weighted rules, that follow from a rule other than the prior.

@@ -56,7 +56,9 @@ def rules(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print the rules of MODEL: reasons for an answer first, then what speaks against one.
+    """Print the rules of MODEL, for and against an answer.
+
+    Reasons come first, then what speaks against.
 
     With DATA, confidence is the share of a rule's conclusions that are facts, PCA confidence counts only
     sources that have some answer, and support is the number of right conclusions. Rules that conclude nearly
