@@ -38,6 +38,4 @@ def test_a_file_of_rules_answers_in_the_place_of_a_model(run, uncles):
     assert code == 0
     assert [(answer["entity"], answer["score"]) for answer in json.loads(out)] == [("xan", 0.9)]
     _, out, _ = run("explain", *uncles, "zoe", "uncle", "xan")
-    assert out.startswith(
-        "uncle(zoe, xan) because father(zoe, yan) and brother(yan, xan)\nScore 0.90, rank 1"
-    )
+    assert out.startswith("uncle(zoe, xan) because father(zoe, yan) and brother(yan, xan)\nScore 0.9, rank 1")

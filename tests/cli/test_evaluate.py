@@ -1,5 +1,8 @@
 import json
 
+from neurallp import load_model
+from neurallp.cli.options import load_split
+
 MEASURES = {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank"}
 
 
@@ -18,7 +21,15 @@ def test_evaluate_as_json_has_all_measures(run, model, data):
     result = json.loads(out)
     assert result.keys() == MEASURES | {"queries", "optimistic", "pessimistic"}
     assert result["optimistic"].keys() == result["pessimistic"].keys() == MEASURES
-    assert result == json.loads((model / "metrics.json").read_text())["test"]
+    assert result == load_model(model).evaluate(load_split(data, 0), "test").as_dict()
+
+
+def test_a_learned_model_has_measures_of_the_validation_part_only(model, data):
+    """Answers that only the test part knows count as wrong: `evaluate` leaves them out."""
+    program = load_model(model)
+    blind = load_split(data, program.seed).without_test()
+    saved = json.loads((model / "metrics.json").read_text())
+    assert saved == {"valid": program.evaluate(blind, "valid").as_dict()}
 
 
 def test_evaluate_can_tell_each_relation_apart(run, model, data):

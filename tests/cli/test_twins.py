@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from neurallp.cli.output import show_probability
 from neurallp.datasets.family import family_triples
 from neurallp.io.triples import read_triples, write_triples
 
@@ -11,8 +12,10 @@ FACT = family_triples(num_people=40, num_generations=3)[0]
 
 
 def lines_of(out):
-    """Return the lines of a table without its header and rule."""
-    return [line.rstrip() for line in out.splitlines()[2:] if line.strip()]
+    """Return the lines of a table below its rule."""
+    lines = out.splitlines()
+    below = next(number for number, line in enumerate(lines, 1) if "─" in line)
+    return [line.rstrip() for line in lines[below:] if line.strip()]
 
 
 def numbered_lines_of(out):
@@ -35,7 +38,12 @@ def both(run, *arguments):
 
 def test_ask_prints_every_answer_of_its_twin_in_order(run, source, data):
     head, relation, _ = FACT
-    text, answers = both(run, "ask", source, data, "--head", head, "--relation", relation, "-k", 4)
+    question = ("ask", source, data, "--head", head, "--relation", relation, "-k", 4)
+    text, answers = both(run, *question)
+    for row, answer in zip(lines_of(text), answers, strict=True):
+        if answer["probability"] is not None:
+            assert row.endswith(f" {show_probability(answer['probability'])}")
+    text, answers = both(run, *question, "--scores")
     rows = lines_of(text)
     assert len(rows) == len(answers) > 0
     for row, answer in zip(rows, answers, strict=True):
@@ -59,27 +67,35 @@ def test_explain_prints_the_rank_and_score_of_its_twin(run, source, data):
     _, answers = both(run, "ask", source, data, "--head", FACT[0], "--relation", FACT[1], "-k", 100)
     (asked,) = [answer for answer in answers if answer["entity"] == FACT[2]]
     assert f"Score {proof['score']:.4g}, rank {asked['rank']:g} of" in text
-    assert ", a known fact" in text
+    assert "; a known fact." in text
     assert proof["score"] == pytest.approx(asked["score"])
     shown = sum(term["contribution"] for term in proof["terms"])
     assert shown + proof["remainder"] == pytest.approx(proof["score"])
-    for term in proof["terms"]:
-        assert term["because"] in text
+    grouped = [*proof["reasons"], *proof["against"]]
+    rest = proof["more_reasons"]["contribution"] + proof["more_against"]["contribution"]
+    assert sum(reason["contribution"] for reason in grouped) + rest == pytest.approx(proof["score"])
+    for reason in grouped:
+        assert reason["because"] in text
 
 
 def test_rules_are_those_of_the_twin(run, model):
-    text, rules = both(run, "rules", model, "--query", "father", "--limit", 5)
-    rows = numbered_lines_of(text)
+    text, (listing,) = both(run, "rules", model, "--query", "father", "--limit", 5)
+    rows, rules = numbered_lines_of(text), [*listing["reasons"], *listing["against"]]
     assert len(rows) == len(rules) > 0
     for row, rule in zip(rows, rules, strict=True):
-        assert rule["rule"].startswith(row.split(maxsplit=2)[2])
-        assert row.split()[:2] == [f"{rule['confidence']:.3f}", f"{rule['normalized_confidence']:.2f}"]
+        confidence, body = row.split(maxsplit=1)
+        assert rule["rule"].split(" <= ")[1].startswith(body)
+        assert confidence == f"{rule['confidence']:.3f}"
 
 
 def test_counted_rules_are_those_of_the_twin(run, model, data):
-    text, rules = both(run, "rules", model, "--query", "father", "--limit", 5, "--data", data)
+    text, (listing,) = both(run, "rules", model, data, "--query", "father", "--limit", 5)
+    rules = [*listing["reasons"], *listing["against"]]
     for row, rule in zip(numbered_lines_of(text), rules, strict=True):
-        assert row.split()[2:4] == [f"{rule['support']:,}", f"{rule['measured_confidence']:.2f}"]
+        shares = [f"{rule[name]:.2f}" for name in ("measured_confidence", "pca_confidence")]
+        assert row.split()[:3] == [*shares, f"{rule['support']:,}"]
+        if rule["example"]:
+            assert rule["example"].split(" as ")[0] in text
 
 
 def test_evaluate_prints_the_measures_of_its_twin(run, source, data):

@@ -54,9 +54,3 @@ def evaluate_parts(
             part: program.evaluate(split, part, engine=engine, on_done=bar.advance).as_dict()
             for part in parts
         }
-
-
-def held_out(split: "Split") -> "list[Part]":
-    """Return the parts with questions to rank."""
-    parts: tuple[Part, ...] = "valid", "test"
-    return [part for part in parts if len(getattr(split, part))]

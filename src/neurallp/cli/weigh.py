@@ -7,7 +7,7 @@ import typer
 
 from ..config import Plan, WeightingConfig
 from ..errors import ConfigError
-from .evaluate import evaluate_parts, held_out
+from .evaluate import evaluate_parts
 from .options import Data, Device, Json, choose_device, existing_source, load_split, with_settings
 from .output import console, measures_table, print_json, print_line
 
@@ -43,6 +43,7 @@ def weigh(
 
     RULES is a file of rules or a model folder: its weighted rules, of all their kinds unless --kinds is
     given, or else the most confident rules of its neural model. With -, only mined rules are weighted.
+    The test part is not used; `neurallp evaluate` ranks it.
     """
     from ..io.models.folders import require_no_model
 
@@ -58,12 +59,14 @@ def weigh(
     config = WeightingConfig(**_kinds_of(program) | settings)
     split = load_split(data, config.seed)
     given = _wanted(program, config)
-    if "chain" in config.kinds and not (config.num_candidates or {*config.kinds} - {"chain", "prior"}):
+    others = {*config.kinds} - {*WeightingConfig().kinds}
+    if "chain" in config.kinds and not (config.num_candidates or others):
         _require_relations(given, list(split.relations), f"{rules} has no rule for the relations of {data}.")
     with ShownProgress(quiet=as_json) as callbacks:
         plan = Plan(None, None, config)
         made = learn(split, plan, given=given, device=choose_device(device), callbacks=callbacks)
-    metrics = evaluate_parts(made, split, held_out(split), "auto", as_json)
+    blind = split.without_test()
+    metrics = evaluate_parts(made, blind, ["valid"], "auto", as_json) if len(blind.valid) else {}
     made.save(out, metrics)
     assert made.weighted_rules is not None
     _report(made.weighted_rules, out, metrics, as_json)

@@ -103,7 +103,10 @@ class Run:
         program = self.train(plan)
         if plan.weighting is not None and not (program.has_model and self.should_stop()):
             rules = chain(self.learned_rules(program), given)
-            program.weighted_rules = self.weigh(plan.weighting, rules)
+            weighted = self.weigh(plan.weighting, rules)
+            is_fitted = weighted is not None and not weighted.num_of_kinds.keys() <= {"prior"}
+            if is_fitted or not (program.has_model and self.should_stop()):
+                program.weighted_rules = weighted  # otherwise priors alone would answer instead of the model
         self.calibrate(program)
         program.plan = replace(plan, log=plan.log.and_cut(*self.cut))
         return program
