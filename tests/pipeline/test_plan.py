@@ -122,6 +122,14 @@ def test_the_number_of_questions_keeps_the_work_in_bounds(planner, monkeypatch):
     assert found.decide().max_questions == 20 < every
 
 
+def test_fewer_feature_values_are_taken_before_fewer_questions(planner, monkeypatch):
+    found = planner(lambda config: 0.5)
+    monkeypatch.setattr(planning, "MAX_WORK", 500.0 * found._num_questions(4000))
+    monkeypatch.setattr(planning, "MIN_ENTRIES", 100)
+    config = found.decide()
+    assert (config.max_entries, config.max_questions) == (500, 8000)
+
+
 def test_equal_data_and_seed_give_equal_plans(split):
     settings = {"num_candidates": 5, "num_pairs": 10, "seed": 3}
     first, second = (Planner(split.without_test(), settings, Clock()) for _ in range(2))

@@ -36,8 +36,13 @@ ENOUGH_REACHED = 0.95
 FIRST_KINDS = ("chain", "prior", "against")
 
 #: Feature values of all questions to learn from, at most; and how many questions a query may have.
-MAX_WORK = 3e9
+MAX_WORK = 1.2e9
 NUMBERS_OF_QUESTIONS = (8000, 4000, 2000, 1000, 500, 250)
+
+#: Many questions are worth more than many feature values of each: fewer values, down to a least number, are
+#: taken for this many questions of a query.
+WANTED_QUESTIONS = 4000
+MIN_ENTRIES = 2000
 
 #: Steps of walks in one epoch of the neural model, at most, for a trial of it.
 MAX_TRAINING_WORK = 1e8
@@ -170,6 +175,9 @@ class Planner:
         if "max_questions" in self.given or self.best is None:
             return config
         per_question = max(self.best.entries, 1.0)
+        fewer = max(MIN_ENTRIES, int(MAX_WORK / self._num_questions(WANTED_QUESTIONS)))
+        if fewer < per_question and "max_entries" not in self.given:
+            config, per_question = replace(config, max_entries=fewer), fewer
         allowed = [num for num in NUMBERS_OF_QUESTIONS if self._num_questions(num) * per_question <= MAX_WORK]
         return replace(config, max_questions=max(allowed, default=NUMBERS_OF_QUESTIONS[-1]))
 
