@@ -92,7 +92,7 @@ def test_the_limit_counts_what_the_filter_keeps(weighted):
     narrow = RuleFilter(allow=["father", "brother"], max_length=2, deny=["knows"])
     found = select_rules(weighted, [2, 3], narrow, limit=2, kb=None)
     assert [rule.body for rule in found] == [("father",), ("father", "brother")]
-    assert len(select_rules(weighted, [2], RuleFilter(min_confidence=0.3), limit=5, kb=None)) == 2
+    assert len(select_rules(weighted, [2], RuleFilter(min_share=0.3), limit=5, kb=None)) == 2
 
 
 def test_chosen_rules_are_measured_on_facts(weighted, kb):

@@ -56,7 +56,7 @@ def test_every_rule_is_one_line_and_every_field_of_it_is_json(path):
     header, *lines = path.read_text().splitlines()
     assert header.split("\t") == [*COLUMNS, "rule"]
     assert [json.loads(field) for field in lines[0].split("\t")] == [
-        *[0.5, 1.0, 3, 4, True, [], None, "chain", "uncle", ["father", "brother"], None],
+        *[0.5, 1.0, 3, 4, None, None, True, [], None, "chain", "uncle", ["father", "brother"], None],
         "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y",
     ]
     assert len(lines) == 2
@@ -84,7 +84,7 @@ def test_all_faults_are_told_at_once_each_with_its_line(path):
     path.write_text(format_rules([BACK]) + "\n".join(bad) + "\n")
     faults = message_of(path).split("\n")
     assert [fault.removeprefix(f"{path}:").split(" ")[0] for fault in faults] == ["3:", "4:", "5:"]
-    assert "expected 12 tab-separated fields, got 1" in faults[0]
+    assert "expected 14 tab-separated fields, got 1" in faults[0]
     assert "the body must be a list of names" in faults[2]
 
 

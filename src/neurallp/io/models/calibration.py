@@ -59,9 +59,19 @@ def _numbers(values: Any) -> tuple[float, ...]:
 
 @contextmanager
 def recalibrated(folder: AnyPath, calibration: Calibration | None) -> Iterator[None]:
-    """Take a folder's calibration away before its model changes, and put the new model's there after."""
-    if (old := Path(folder) / CALIBRATION).is_file():
-        old.unlink()
-    yield
+    """Take a folder's calibration away before its model changes, and put the new model's there after.
+
+    When the model cannot be written, the old calibration is put back.
+    """
+    path = Path(folder) / CALIBRATION
+    old = path.read_bytes() if path.is_file() else None
+    if old is not None:
+        path.unlink()
+    try:
+        yield
+    except BaseException:
+        if old is not None:
+            path.write_bytes(old)
+        raise
     if calibration is not None:
         write_calibration(folder, calibration)
