@@ -106,17 +106,23 @@ def test_kinds_and_constants_are_stored_by_name(program, folder):
     assert set(settings["constants"]) == {rule.constant for rule in rules} - {None}
 
 
-def test_the_order_of_the_registry_does_not_matter(program, folder, monkeypatch):
-    backwards = dict(reversed(KINDS.items()))
-    for name in list(KINDS):
-        monkeypatch.delitem(KINDS, name)
-    for name, module in backwards.items():
-        monkeypatch.setitem(KINDS, name, module)
+@pytest.fixture
+def registry():
+    """The registry of kinds, which is as it was after the test, in its order too."""
+    kinds = dict(KINDS)
+    yield KINDS
+    KINDS.clear()
+    KINDS.update(kinds)
+
+
+def test_the_order_of_the_registry_does_not_matter(program, folder, registry):
+    for name in reversed(list(registry)):
+        registry[name] = registry.pop(name)
     assert arrays_of(read_weighted(folder)[0]) == arrays_of(program.weighted_rules)
 
 
-def test_a_kind_that_is_not_registered_is_named(folder, monkeypatch):
-    monkeypatch.delitem(KINDS, "mirrored")
+def test_a_kind_that_is_not_registered_is_named(folder, registry):
+    del registry["mirrored"]
     with pytest.raises(ModelError, match="mirrored"):
         read_weighted(folder)
 
