@@ -1,0 +1,1 @@
+"""Graphs larger than memory: packed triples and rules applied by a query engine."""

@@ -1,0 +1,1 @@
+"""The explorer: rules, answers and proofs in the browser and as a web service."""
