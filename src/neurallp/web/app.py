@@ -1,0 +1,172 @@
+"""The application: pages by address, errors told politely, and everything behind a guard."""
+
+import inspect
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+
+from .. import __version__
+from ..errors import NeuralLPError, UnknownNameError
+from ..graph.knowledge_base import KnowledgeBase, Split
+from ..pipeline.program import Program
+from .explorer import Explorer
+from .limits import BusyError, Limits, Workers
+from .pages.ask import ask
+from .pages.entity import entity
+from .pages.find import find
+from .pages.overview import overview
+from .pages.proof import proof
+from .pages.relation import relation
+from .pages.relations import relations
+from .pages.rule import rule
+from .rendering import HERE, Form, Site, render, wanted_form
+from .security import Access, Guard
+
+#: A page: a function of the explorer and of the parameters of an address.
+Page = Callable[..., Any]
+
+PAGES: tuple[tuple[str, Page], ...] = (
+    ("/", overview),
+    ("/relations", relations),
+    ("/relation", relation),
+    ("/rule", rule),
+    ("/ask", ask),
+    ("/proof", proof),
+    ("/entity", entity),
+    ("/find", find),
+)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What went wrong, and what to do."""
+
+    error: str
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Who may ask, and how much."""
+
+    access: Access = field(default_factory=Access)
+    limits: Limits = field(default_factory=Limits)
+
+
+def create_app(
+    program: Program, data: KnowledgeBase | Split, settings: ServerSettings | None = None, **shown: Any
+) -> FastAPI:
+    """Return the application that explores a program over some data; nothing is bound or opened.
+
+    `shown` goes to the `Explorer`: the measures of the model and its name.
+    """
+    return make_app(Explorer(program, data, **shown), settings or ServerSettings())
+
+
+def make_app(explorer: Explorer, settings: ServerSettings) -> FastAPI:
+    """Return the application over an explorer."""
+    workers, site = Workers(settings.limits), Site(explorer.name)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        workers.close()
+
+    app = FastAPI(
+        title="neurallp explorer",
+        version=__version__,
+        description="Rules, answers and proofs. Every address gives a page to a browser and JSON to a program.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.mount("/static", StaticFiles(directory=HERE / "static"))
+    for path, page in PAGES:
+        _add_page(app, path, page, partial(_answer, explorer, workers, site))
+    _add_errors(app, site)
+    app.add_middleware(Guard, access=settings.access)
+    return app
+
+
+async def _answer(
+    explorer: Explorer, workers: Workers, site: Site, page: Page, request: Request, given: dict[str, Any]
+) -> Response:
+    """Compute a page in a thread, and give it in the form that is wanted."""
+    form = wanted_form(request, given.pop("format"))
+
+    def work() -> Response:
+        return render(request, site, f"{page.__name__}.html", page(explorer, **given), form)
+
+    client = request.client.host if request.client else ""
+    return await workers.run(client, work)
+
+
+def _add_page(app: FastAPI, path: str, page: Page, answer: Callable[..., Any]) -> None:
+    """Add a page under its address; its parameters are those of the function, and the form."""
+    signature = inspect.signature(page, eval_str=True)
+
+    async def endpoint(request: Request, **given: Any) -> Response:
+        found: Response = await answer(page, request, given)
+        return found
+
+    own = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, each in signature.parameters.items()
+        if name != "explorer"
+    ]
+    form = Annotated[Form | None, Query(description="html, json, csv (of tables) or svg (of drawings).")]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    shared = [
+        inspect.Parameter("request", keyword, annotation=Request),
+        inspect.Parameter("format", keyword, default=None, annotation=form),
+    ]
+    endpoint.__signature__ = inspect.Signature([*shared, *own])  # type: ignore[attr-defined]
+    endpoint.__name__, endpoint.__doc__ = page.__name__, page.__doc__
+    texts = {kind: {"schema": {"type": "string"}} for kind in ("text/html", "text/csv", "image/svg+xml")}
+    problems = {code: {"model": Problem, "description": what} for code, what in PROBLEMS.items()}
+    app.get(path, response_model=signature.return_annotation, responses={200: {"content": texts}, **problems})(endpoint)
+
+
+# Errors
+
+PROBLEMS: dict[int | str, str] = {
+    404: "An entity, relation or rule that is not known.",
+    422: "A parameter that is not as it should be.",
+    429: "One client asks too much at once.",
+    503: "The server is busy, or the question takes too long.",
+}
+
+
+def _add_errors(app: FastAPI, site: Site) -> None:
+    def tell(request: Request, status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+        if wanted_form(request, None) == "html" and request.query_params.get("format", "html") == "html":
+            shown = render(request, site, "problem.html", Problem(message), "html")
+            shown.status_code = status
+            shown.headers.update(headers or {})
+            return shown
+        return JSONResponse({"error": message}, status, headers)
+
+    @app.exception_handler(NeuralLPError)
+    def on_own(request: Request, error: NeuralLPError) -> Response:
+        return tell(request, 404 if isinstance(error, UnknownNameError) else 422, str(error))
+
+    @app.exception_handler(BusyError)
+    def on_busy(request: Request, error: BusyError) -> Response:
+        return tell(request, error.status, str(error), {"Retry-After": str(error.retry_after)})
+
+    @app.exception_handler(HTTPException)
+    def on_http(request: Request, error: HTTPException) -> Response:
+        message = "There is no such page." if error.status_code == 404 else str(error.detail)
+        return tell(request, error.status_code, message, dict(error.headers or {}))
+
+    @app.exception_handler(RequestValidationError)
+    def on_invalid(request: Request, error: RequestValidationError) -> Response:
+        faults = [f"{each['loc'][-1]}: {each['msg']}" for each in error.errors()[:5]]
+        return tell(request, 422, "; ".join(faults) + ".")

@@ -1,0 +1,229 @@
+"""What all pages read: a program over one knowledge base, shared by all askers and safe under threads."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from ..errors import ConfigError, UnknownNameError
+from ..graph.arrays import Flags, Ids
+from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
+from ..pipeline.program import LearnedProgram, Program
+from ..reasoning.reasoner import Basis, Reasoner
+from ..rules.rule import Rule, RuleSet
+from ..rules.support import measure
+from ..weighting.weighted_rules import WeightedQuery, WeightedRules
+from .changes import Changes, as_fact
+from .names import Names
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+#: Changed worlds that are kept, each an index of all facts.
+MAX_WORLDS = 8
+
+#: Results of other kinds that are kept.
+MAX_KEPT = 2000
+
+
+class Cache(Generic[K, V]):
+    """The results that were used last, at most `size` of them; threads may compute one twice, never half."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self._lock = size, Lock()
+        self._kept: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K, make: Callable[[], V]) -> V:
+        """Return the result that is kept under `key`, or make it."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        made = make()
+        with self._lock:
+            self._kept[key] = made
+            self._kept.move_to_end(key)
+            while len(self._kept) > self.size:
+                self._kept.popitem(last=False)
+        return made
+
+
+@dataclass(frozen=True, eq=False)
+class Explorer:
+    """A program, the facts it answers about, and what was measured when it was learned."""
+
+    program: Program
+    data: KnowledgeBase | Split
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    name: str = "model"
+
+    @cached_property
+    def kb(self) -> KnowledgeBase:
+        """All facts that questions are answered from."""
+        return self.data.given if isinstance(self.data, Split) else self.data
+
+    @cached_property
+    def split(self) -> Split:
+        """The facts in parts: as given, or as `learn` splits one file."""
+        return self.data if isinstance(self.data, Split) else split_triples(self.data, self.program.seed)
+
+    @cached_property
+    def reasoner(self) -> Reasoner:
+        """The program bound to the facts."""
+        return Reasoner(self.kb, self.program.basis, calibration=self.program.calibration)
+
+    @cached_property
+    def _worlds(self) -> Cache[Changes, Reasoner]:
+        return Cache(MAX_WORLDS)
+
+    @cached_property
+    def _kept(self) -> Cache[tuple[Any, ...], Any]:
+        return Cache(MAX_KEPT)
+
+    def keep(self, key: tuple[Any, ...], make: Callable[[], V]) -> V:
+        """Return a result that is kept under `key`, or make it."""
+        made: V = self._kept.get(key, make)
+        return made
+
+    @cached_property
+    def names(self) -> Names:
+        """The names of entities, to be found by what a person types."""
+        return Names(self.kb.entities)
+
+    @cached_property
+    def relation_names(self) -> Names:
+        """The names of relations."""
+        return Names(self.reasoner.relations)
+
+    def warm_up(self) -> None:
+        """Build the index of all facts and load what the first question needs."""
+        if len(self.kb.facts):
+            head, relation, _ = next(self.kb.named_facts())
+            if relation in self.reasoner.relations:
+                self.reasoner.ask(head=head, relation=relation)
+
+    # Changed worlds
+
+    def world(self, changes: Changes) -> Reasoner:
+        """Return a reasoner over the facts and rules with some changes; those used last are kept."""
+        if not changes:
+            return self.reasoner
+        return self._worlds.get(changes, lambda: self._change(changes))
+
+    def _change(self, changes: Changes) -> Reasoner:
+        kb = self.changed_facts(changes) if changes.add or changes.remove else self.kb
+        return Reasoner(kb, self.without(changes.veto), calibration=self.program.calibration)
+
+    def changed_facts(self, changes: Changes) -> KnowledgeBase:
+        """Return the facts with some added and some removed."""
+        added, removed = (
+            np.array([self._fact_ids(text) for text in texts], dtype=np.int64).reshape(-1, 3)
+            for texts in (changes.add, changes.remove)
+        )
+        kept = self.kb.facts[~_are_among(self.kb.facts, removed)]
+        new = added[~_are_among(added, kept)]
+        return replace(self.kb, facts=np.concatenate([kept, new]))
+
+    def _fact_ids(self, text: str) -> tuple[int, int, int]:
+        head, relation, tail = as_fact(text)
+        return self.kb.entities.id(head), self.kb.relations.id(relation), self.kb.entities.id(tail)
+
+    @property
+    def num_queries(self) -> int:
+        """The number of queries: relations in both directions."""
+        return self.reasoner.relations.num_operators
+
+    @property
+    def is_neural(self) -> bool:
+        """Whether a neural model answers, whose rules are read from its attention."""
+        return not self.can_veto
+
+    @property
+    def can_veto(self) -> bool:
+        """Whether single rules can be left out: a neural model answers with all its rules at once."""
+        return isinstance(self.program.basis, WeightedRules | RuleSet)
+
+    def without(self, vetoes: tuple[str, ...]) -> Basis:
+        """Return the rules without some of them, each given as `query:number`."""
+        basis = self.program.basis
+        left_out = {self.rule_number(each) for each in vetoes}
+        if not left_out:
+            return basis
+        if isinstance(basis, WeightedRules):
+            queries = {query: _without_rules(query, own, left_out) for query, own in basis.queries.items()}
+            return replace(basis, queries=queries)
+        if isinstance(basis, RuleSet):
+            kept = {id(rule) for query in self._given for rule in self._given[query]}
+            kept -= {id(self._given[query][number]) for query, number in left_out}
+            return RuleSet(rule for rule in basis if id(rule) in kept)
+        raise ConfigError("A neural model answers with all its rules at once: weigh them to leave some out.")
+
+    def rule_number(self, veto: str) -> tuple[int, int]:
+        """Return query and number of the rule that `query:number` names; raise where there is none."""
+        name, _, number = veto.rpartition(":")
+        query = self.reasoner.relations.operator_id(name)
+        if int(number) >= len(self.rules(query)):
+            raise UnknownNameError(f"There is no rule {veto!r}: {name} has {len(self.rules(query)):,} rules.")
+        return query, int(number)
+
+    # Rules
+
+    @cached_property
+    def _given(self) -> Mapping[int, list[Rule]]:
+        found: dict[int, list[Rule]] = {}
+        for rule in self.program.basis if isinstance(self.program.basis, RuleSet) else ():
+            found.setdefault(self.reasoner.relations.operator_id(rule.target), []).append(rule)
+        return found
+
+    def rules(self, query: int) -> list[Rule]:
+        """Return the rules of a query; the place of a rule is its number. Nothing is counted."""
+        return self.keep(("rules", query), lambda: self._list_rules(query))
+
+    def _list_rules(self, query: int) -> list[Rule]:
+        basis = self.program.basis
+        if isinstance(basis, WeightedRules):
+            own = basis.queries.get(query, ())
+            return [basis.rule(query, number) for number in range(len(own))]
+        if isinstance(basis, RuleSet):
+            return self._given.get(query, [])
+        name = self.reasoner.relations.operator_name(query)
+        return list(self.program.rules(name, limit=100, kb=self.kb))
+
+    def num_rules(self, query: int) -> int:
+        """Return how many rules a query has; those of a neural model are not counted but read on demand."""
+        basis = self.program.basis
+        if isinstance(basis, WeightedRules):
+            return len(basis.queries.get(query, ()))
+        return len(self._given.get(query, ()))
+
+    def counted(self, query: int, number: int) -> Rule:
+        """Return a rule with support and confidence counted on the facts."""
+        rule = self.rules(query)[number]
+        if rule.support is not None or rule.kind == "prior":
+            return rule
+        return self.keep(("counted", query, number), lambda: measure([rule], self.reasoner.kb)[0])
+
+    @property
+    def history(self) -> list[Any]:
+        """The epochs of a neural model's training."""
+        program = self.program
+        return program.history if isinstance(program, LearnedProgram) and program.has_model else []
+
+
+def _without_rules(query: int, own: WeightedQuery, left_out: set[tuple[int, int]]) -> WeightedQuery:
+    kept = [number for number in range(len(own)) if (query, number) not in left_out]
+    rules = tuple(own.rules[number] for number in kept)
+    return WeightedQuery(rules, own.weights[kept], own.confidences[kept])
+
+
+def _are_among(facts: Ids, others: Ids) -> Flags:
+    """Return which facts are among some others, of which there are few or which are many."""
+    if not len(others) or not len(facts):
+        return np.zeros(len(facts), dtype=bool)
+    sizes = np.maximum(facts.max(axis=0), others.max(axis=0)) + 1
+    keys = [(each[:, 0] * sizes[1] + each[:, 1]) * sizes[2] + each[:, 2] for each in (facts, others)]
+    return np.isin(*keys)
