@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
@@ -20,6 +19,7 @@ from ..pipeline.program import Program
 from .explorer import Explorer
 from .limits import BusyError, Limits, Workers
 from .pages.ask import ask
+from .pages.calibration import calibration
 from .pages.entity import entity
 from .pages.find import find
 from .pages.overview import overview
@@ -42,6 +42,7 @@ PAGES: tuple[tuple[str, Page], ...] = (
     ("/proof", proof),
     ("/entity", entity),
     ("/find", find),
+    ("/calibration", calibration),
 )
 
 
@@ -50,6 +51,7 @@ class Problem:
     """What went wrong, and what to do."""
 
     error: str
+    near: list[tuple[str, str]] = field(default_factory=list)  # a parameter, and a name it may mean
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def make_app(explorer: Explorer, settings: ServerSettings) -> FastAPI:
     app.mount("/static", StaticFiles(directory=HERE / "static"))
     for path, page in PAGES:
         _add_page(app, path, page, partial(_answer, explorer, workers, site))
-    _add_errors(app, site)
+    _add_errors(app, site, explorer)
     app.add_middleware(Guard, access=settings.access)
     return app
 
@@ -144,29 +146,39 @@ PROBLEMS: dict[int | str, str] = {
 }
 
 
-def _add_errors(app: FastAPI, site: Site) -> None:
-    def tell(request: Request, status: int, message: str, headers: dict[str, str] | None = None) -> Response:
-        if wanted_form(request, None) == "html" and request.query_params.get("format", "html") == "html":
-            shown = render(request, site, "problem.html", Problem(message), "html")
-            shown.status_code = status
-            shown.headers.update(headers or {})
-            return shown
-        return JSONResponse({"error": message}, status, headers)
+def _add_errors(app: FastAPI, site: Site, explorer: Explorer) -> None:
+    def tell(request: Request, status: int, problem: Problem, headers: dict[str, str] | None = None) -> Response:
+        form = "html" if wanted_form(request, None) == "html" else "json"
+        shown = render(request, site, "problem.html", problem, form)  # type: ignore[arg-type]
+        shown.status_code = status
+        shown.headers.update(headers or {})
+        return shown
 
     @app.exception_handler(NeuralLPError)
     def on_own(request: Request, error: NeuralLPError) -> Response:
-        return tell(request, 404 if isinstance(error, UnknownNameError) else 422, str(error))
+        unknown = isinstance(error, UnknownNameError)
+        near = _near(explorer, request) if unknown else []
+        return tell(request, 404 if unknown else 422, Problem(str(error), near))
 
     @app.exception_handler(BusyError)
     def on_busy(request: Request, error: BusyError) -> Response:
-        return tell(request, error.status, str(error), {"Retry-After": str(error.retry_after)})
+        return tell(request, error.status, Problem(str(error)), {"Retry-After": str(error.retry_after)})
 
     @app.exception_handler(HTTPException)
     def on_http(request: Request, error: HTTPException) -> Response:
         message = "There is no such page." if error.status_code == 404 else str(error.detail)
-        return tell(request, error.status_code, message, dict(error.headers or {}))
+        return tell(request, error.status_code, Problem(message), dict(error.headers or {}))
 
     @app.exception_handler(RequestValidationError)
     def on_invalid(request: Request, error: RequestValidationError) -> Response:
         faults = [f"{each['loc'][-1]}: {each['msg']}" for each in error.errors()[:5]]
-        return tell(request, 422, "; ".join(faults) + ".")
+        return tell(request, 422, Problem("; ".join(faults) + "."))
+
+
+def _near(explorer: Explorer, request: Request) -> list[tuple[str, str]]:
+    """Return names that unknown ones in an address may mean."""
+    indices = dict.fromkeys(("entity", "head", "tail", "name", "answer"), explorer.names)
+    indices["relation"] = explorer.relation_names
+    given = request.query_params.items()
+    unknown = [(name, value) for name, value in given if name in indices and value not in indices[name].names]
+    return [(name, near) for name, value in unknown for near in indices[name].find(value[:100], 5)]

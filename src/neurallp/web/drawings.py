@@ -1,14 +1,10 @@
 """Drawings for pages, as SVG whose colours come from the style sheet: bars, curves, rules, heat maps."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
-
+from typing import Any, Protocol
 from markupsafe import Markup
 
 from ..graph.vocabulary import is_inverse, relation_of
-
-if TYPE_CHECKING:
-    from ..rules.rule import Rule
 
 #: Points of a curve, between 0 and 1.
 Points = Sequence[tuple[float, float]]
@@ -16,7 +12,10 @@ Points = Sequence[tuple[float, float]]
 LETTER, BOX, GAP, MIN_LINK = 6.6, 26, 14, 56  # widths in pixels
 MAX_LABEL = 34  # letters of a relation's name in a drawing
 
-CURVE_WIDTH, CURVE_HEIGHT, LEFT, BOTTOM = 360, 200, 40, 30
+WIDTH, HEIGHT, LEFT, BOTTOM, MARGIN = 400, 240, 44, 34, 8  # of a curve
+
+#: A curve of at most so many points has a dot for each.
+MAX_DOTS = 20
 
 
 def bar(value: float | None, largest: float = 1.0, label: str = "") -> Markup:
@@ -46,25 +45,22 @@ def two_sided_bar(value: float, largest: float) -> Markup:
 # Rules
 
 
-def draw_rule(rule: "Rule") -> Markup:
-    """Return a small drawing of a path rule: variables in circles, an arrow for each atom of the body."""
-    if not rule.is_path_rule or not rule.body:
+def draw_rule(body: Sequence[str]) -> Markup:
+    """Return a small drawing of a chain: variables in circles, an arrow for each operator of the body."""
+    if not body:
         return Markup("")
-    names = [_shorten(relation_of(operator)) for operator in rule.body]
-    widths = [max(MIN_LINK, LETTER * len(name) + GAP) for name in names]
+    names = [_shorten(relation_of(operator)) for operator in body]
+    variables = ["X", *(chr(ord("A") + place) for place in range(len(body) - 1)), "Y"]
     places = [BOX / 2 + 1.0]
-    for width in widths:
-        places.append(places[-1] + BOX + width)
+    for name in names:
+        places.append(places[-1] + BOX + max(MIN_LINK, LETTER * len(name) + GAP))
     links = [
         _link(operator, name, start, end)
-        for operator, name, start, end in zip(rule.body, names, places, places[1:], strict=False)
+        for operator, name, start, end in zip(body, names, places, places[1:], strict=False)
     ]
-    circles = [_circle(name, x) for name, x in zip(rule.variables, places, strict=True)]
-    total = places[-1] + BOX / 2 + 1
-    head = Markup(
-        '<svg class="rule" viewBox="0 0 {w:.0f} 40" width="{w:.0f}" height="40" role="img" aria-label="{}">'
-    ).format(rule.body_text, w=total)
-    return head + Markup("").join([*links, *circles]) + Markup("</svg>")
+    circles = [_circle(name, x) for name, x in zip(variables, places, strict=True)]
+    head = Markup('<svg class="rule" viewBox="0 0 {w:.0f} 40" width="{w:.0f}" height="40" aria-hidden="true">')
+    return head.format(w=places[-1] + BOX / 2 + 1) + Markup("").join([*links, *circles]) + Markup("</svg>")
 
 
 def _link(operator: str, name: str, start: float, end: float) -> Markup:
@@ -90,27 +86,54 @@ def _shorten(name: str) -> str:
 # Curves
 
 
-def curves(lines: Iterable[tuple[str, Points]], labels: tuple[str, str], description: str) -> Markup:
-    """Return curves of values between 0 and 1, with axes; each line has a dash of its own."""
-    width, height = CURVE_WIDTH - LEFT - 8, CURVE_HEIGHT - BOTTOM - 8
+class Line(Protocol):
+    """A curve: points whose coordinates lie between 0 and 1."""
+
+    @property
+    def points(self) -> Sequence[Any]:
+        """The points, each with x and y."""
+        ...
+
+
+def curves(lines: Iterable[Line], labels: tuple[str, str], description: str, diagonal: bool = False) -> Markup:
+    """Return curves with axes from 0 to 1; each line has a colour and a dash of its own."""
+    parts = [_axes(*labels)]
+    if diagonal:
+        parts.append(Markup('<polyline class="grid" points="{}"/>').format(_way([(0, 0), (1, 1)])))
+    for number, line in enumerate(lines):
+        points = [(point.x, point.y) for point in line.points]
+        parts.append(Markup('<polyline class="line line{}" points="{}"/>').format(number % 4, _way(points)))
+        parts += [_dot(number, *point) for point in points if len(points) <= MAX_DOTS]
+    head = Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">')
+    return head.format(WIDTH, HEIGHT, description) + Markup("").join(parts) + Markup("</svg>")
+
+
+def _axes(x_label: str, y_label: str) -> Markup:
     parts = []
     for value in (0.0, 0.25, 0.5, 0.75, 1.0):
-        y, x = 8 + height * (1 - value), LEFT + width * value
-        parts.append(Markup('<line class="grid" x1="{}" x2="{}" y1="{y:.1f}" y2="{y:.1f}"/>').format(
-            LEFT, LEFT + width, y=y))
+        x, y = _place(value, value)
+        line = Markup('<line class="grid" x1="{}" x2="{}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(line.format(LEFT, WIDTH - MARGIN, y=y))
         parts.append(Markup('<text class="tick end" x="{}" y="{:.1f}">{:g}</text>').format(LEFT - 5, y + 4, value))
-        parts.append(Markup('<text class="tick" x="{:.1f}" y="{}">{:g}</text>').format(x, CURVE_HEIGHT - 16, value))
-    for number, (_, points) in enumerate(lines):
-        drawn = " ".join(f"{LEFT + width * x:.1f},{8 + height * (1 - y):.1f}" for x, y in points)
-        parts.append(Markup('<polyline class="line line{}" points="{}"/>').format(number % 4, drawn))
-    x, y = labels
-    parts.append(Markup('<text class="tick" x="{:.1f}" y="{}">{}</text>').format(
-        LEFT + width / 2, CURVE_HEIGHT - 2, x))
-    parts.append(Markup('<text class="tick" transform="translate(10 {:.1f}) rotate(-90)">{}</text>').format(
-        8 + height / 2, y))
-    head = Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
-        CURVE_WIDTH, CURVE_HEIGHT, description)
-    return head + Markup("").join(parts) + Markup("</svg>")
+        parts.append(Markup('<text class="tick" x="{:.1f}" y="{}">{:g}</text>').format(x, HEIGHT - 16, value))
+    middle = _place(0.5, 0.5)
+    parts.append(Markup('<text class="tick" x="{:.1f}" y="{}">{}</text>').format(middle[0], HEIGHT - 2, x_label))
+    turned = Markup('<text class="tick" transform="translate(10 {:.1f}) rotate(-90)">{}</text>')
+    parts.append(turned.format(middle[1], y_label))
+    return Markup("").join(parts)
+
+
+def _dot(number: int, x: float, y: float) -> Markup:
+    place = _place(x, y)
+    return Markup('<circle class="dot line{}" cx="{:.1f}" cy="{:.1f}" r="3"/>').format(number % 4, *place)
+
+
+def _place(x: float, y: float) -> tuple[float, float]:
+    return LEFT + (WIDTH - LEFT - MARGIN) * x, MARGIN + (HEIGHT - BOTTOM - MARGIN) * (1 - y)
+
+
+def _way(points: Points) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in (_place(*point) for point in points))
 
 
 # Heat maps

@@ -12,8 +12,10 @@ import numpy as np
 from ..errors import ConfigError, UnknownNameError
 from ..graph.arrays import Flags, Ids
 from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
+from ..pipeline.calibrating import measure as measure_reliability
 from ..pipeline.program import LearnedProgram, Program
 from ..reasoning.reasoner import Basis, Reasoner
+from ..reasoning.reliability import Reliability
 from ..rules.rule import Rule, RuleSet
 from ..rules.support import measure
 from ..weighting.weighted_rules import WeightedQuery, WeightedRules
@@ -22,6 +24,11 @@ from .names import Names
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+Reliabilities = Mapping[str, Mapping[str, Reliability]]
+
+#: Probabilities are measured at the start on so many facts; on more, when a person asks.
+FEW_FACTS = 20_000
 
 #: Changed worlds that are kept, each an index of all facts.
 MAX_WORLDS = 8
@@ -105,6 +112,9 @@ class Explorer:
             head, relation, _ = next(self.kb.named_facts())
             if relation in self.reasoner.relations:
                 self.reasoner.ask(head=head, relation=relation)
+        self.names.find("a", 1)
+        if len(self.kb.facts) <= FEW_FACTS:
+            self.reliability()
 
     # Changed worlds
 
@@ -206,6 +216,30 @@ class Explorer:
         if rule.support is not None or rule.kind == "prior":
             return rule
         return self.keep(("counted", query, number), lambda: measure([rule], self.reasoner.kb)[0])
+
+    # Probabilities
+
+    def reliability(self) -> Reliabilities:
+        """Return how reliable probabilities are on the test part; measured once, empty without any."""
+        with self._measuring:
+            if self.measured_reliability is None:
+                self.__dict__["measured_reliability"] = self._measure_reliability()
+            return self.measured_reliability or {}
+
+    @cached_property
+    def measured_reliability(self) -> Reliabilities | None:
+        """The reliability where it has been measured."""
+        return None
+
+    @cached_property
+    def _measuring(self) -> Lock:
+        return Lock()
+
+    def _measure_reliability(self) -> Reliabilities:
+        fitted = self.program.calibration
+        if fitted is None or not len(self.split.test):
+            return {}
+        return measure_reliability(self.program.basis, fitted, self.split)
 
     @property
     def history(self) -> list[Any]:

@@ -106,7 +106,12 @@ class _Links:
 
     def __init__(self, request: Request, changes: Changes) -> None:
         self.request, self.changes = request, changes
-        self.helpers: Mapping[str, Any] = {"link": self.link, "here": self.here, "as_form": self.as_form}
+        self.helpers: Mapping[str, Any] = {
+            "link": self.link,
+            "here": self.here,
+            "same": self.same,
+            "as_form": self.as_form,
+        }
 
     def link(self, path: str, changes: Changes | None = None, **given: Any) -> str:
         """Return an address with parameters; those that are None or empty are left out."""
@@ -119,6 +124,11 @@ class _Links:
         own = [pair for pair in self.request.query_params.multi_items() if pair[0] not in left]
         kept = self.changes if changes is None else changes
         return _address(self.request.url.path, [*own, *_pairs(given), *kept.parameters])
+
+    def same(self, **given: Any) -> str:
+        """Return the address of this page as it is, but for some parameters."""
+        own = [(name, value) for name, value in self.request.query_params.multi_items() if name not in given]
+        return _address(self.request.url.path, [*own, *_pairs(given)])
 
     def as_form(self, form: Form) -> str:
         """Return the address of this page in another form."""
@@ -159,6 +169,7 @@ def _environment() -> Environment:
         drawings=drawings,
         is_inverse=is_inverse,
         inverse_name=inverse_name,
+        no_changes=Changes(),
     )
     return made
 

@@ -50,6 +50,7 @@ class EntityPage:
     search: str
     facts: Slice[FactRow]
     missing: list[MissingFactRow]
+    doubtful: list[MissingFactRow] | None
     changes: Changes
 
     @property
@@ -72,7 +73,7 @@ def entity(
     found = [row for row in _facts(reasoner, edges, name) if matches(search, row.relation, row.other)]
     missing = explorer.keep(("missing", name, changes), lambda: _missing(reasoner, number, kinds))
     sliced = slice_of(found, page, ROWS)
-    return EntityPage(name, num_out, len(edges) - num_out, degrees, search, sliced, missing, changes)
+    return EntityPage(name, num_out, len(edges) - num_out, degrees, search, sliced, missing, None, changes)
 
 
 def _facts(reasoner: Reasoner, edges: Ids, name: str) -> Iterator[FactRow]:

@@ -6,14 +6,12 @@ import numpy as np
 
 from ...config import Plan
 from ...pipeline.program import LearnedProgram
-from ...reasoning.calibration import compute_features, sigmoid
-from ...reasoning.calibration_sample import NUM_CASES, Evidence
 from ...weighting.weighted_rules import WeightedRules
 from ..explorer import Explorer
+from .calibration import Curve, Point, as_curves
 from .parameters import Fact
 
 NUM_EXAMPLES = 6
-CASES = ("no answer known", "one answer known", "more known")
 
 
 @dataclass(frozen=True)
@@ -28,22 +26,6 @@ class Measure:
     hits_at_10: float
     mean_rank: float
     num_questions: int | None
-
-
-@dataclass(frozen=True)
-class Point:
-    """A point of a curve."""
-
-    x: float
-    y: float
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A named curve."""
-
-    name: str
-    points: list[Point]
 
 
 @dataclass(frozen=True)
@@ -69,6 +51,7 @@ class OverviewPage:
     kinds: dict[str, int]
     rows: list[Measure]
     calibration: list[Curve]
+    has_probabilities: bool
     training: list[Curve]
     trials: list[Trial]
     settings: dict[str, str]
@@ -82,6 +65,7 @@ def overview(explorer: Explorer) -> OverviewPage:
     plan = program.plan if isinstance(program, LearnedProgram) else Plan(None, None, None)
     basis = program.basis
     kinds = basis.num_of_kinds if isinstance(basis, WeightedRules) else {}
+    measured = explorer.measured_reliability
     num_rules = None if explorer.is_neural else sum(map(explorer.num_rules, range(explorer.num_queries)))
     return OverviewPage(
         explorer.name,
@@ -91,7 +75,8 @@ def overview(explorer: Explorer) -> OverviewPage:
         num_rules,
         kinds,
         _measures(explorer),
-        _calibration(explorer),
+        [] if measured is None else as_curves(measured),
+        program.calibration is not None,
         _training(explorer),
         [Trial(each.setting, each.mrr, each.gain, each.error, each.chosen) for each in plan.log.trials],
         _settings(plan),
@@ -110,26 +95,6 @@ def _measures(explorer: Explorer) -> list[Measure]:
                 count = found.get("queries") if ties == "realistic" else None
                 rows.append(Measure(part, ties, *numbers, count))
     return rows
-
-
-def _calibration(explorer: Explorer) -> list[Curve]:
-    """Return how likely an answer is, by its share of all scores, for a query without facts of its own."""
-    fitted = explorer.program.calibration
-    if fitted is None:
-        return []
-    shares = np.concatenate([[0.001], np.linspace(0.02, 0.98, 25), [0.999]])
-    curves = []
-    for case, name in enumerate(CASES[:NUM_CASES]):
-        num = len(shares)
-        known, none = np.full(num, case), np.zeros(num)
-        unknown = none if case == 0 else np.full(num, np.log(0.5))
-        evidence = Evidence(np.zeros(num, dtype=np.int64), known, np.log(shares / (1 - shares)), unknown, none)
-        features = compute_features(evidence, np.array(fitted.knots))
-        odds = features @ np.array(fitted.coefficients) + fitted.others[case]
-        likely = sigmoid(np.minimum(odds, fitted.highest))
-        points = [Point(float(x), float(y)) for x, y in zip(shares, likely, strict=True)]
-        curves.append(Curve(name, points))
-    return curves
 
 
 def _training(explorer: Explorer) -> list[Curve]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Query
+from pydantic import Field
 
 from ...reasoning.answers import Proof, Reason, WhyNot
 from ...rules.rule import atom
@@ -55,7 +56,7 @@ class ProofPage:
     num_more: int
     follows: bool
     missing: list[MissingRow]
-    drawing: str
+    drawing: Annotated[str, Field(exclude=True)]
     changes: Changes
 
     @property

@@ -10,7 +10,6 @@ from fastapi import Query
 from ...graph.vocabulary import inverse_name
 from ...rules.rule import Rule, atom
 from ..changes import Changes
-from ..drawings import draw_rule
 from ..explorer import Explorer
 from ..sentences import as_sentence
 from ..validation import Effect, measure_vetoes
@@ -35,7 +34,7 @@ class RuleRow:
     id: str
     logic: str
     sentence: str
-    drawing: str
+    body: list[str]
     kind: str
     weight: float | None
     confidence: float | None
@@ -77,6 +76,11 @@ class RelationPage:
     changes: Changes
 
     @property
+    def kind_options(self) -> list[tuple[str, str]]:
+        """The kinds to choose from, with how many rules each has."""
+        return [(kind, f"{kind} ({num:,})") for kind, num in self.kinds.items()]
+
+    @property
     def rows(self) -> list[RuleRow]:
         """The rules of the table."""
         return self.rules.rows
@@ -98,7 +102,7 @@ def relation(
     rules = explorer.rules(query)
     wanted = [n for n, rule in enumerate(rules) if _passes(rule, search, kind, side)]
     found = slice_of(_sorted(explorer, query, wanted, sort), page, ROWS)
-    rows = [_row(explorer, query, number, changes) for number in found.rows]
+    rows = [as_rule_row(explorer, query, number, changes) for number in found.rows]
     shown = Slice(rows, found.number, found.num_pages, found.total)
     own = any(veto.rpartition(":")[0] == name for veto in changes.veto)
     return RelationPage(
@@ -145,14 +149,14 @@ def _sorted(explorer: Explorer, query: int, numbers: list[int], sort: Order) -> 
     return sorted(by_weight, key=keys[sort]) if sort in keys else by_weight
 
 
-def _row(explorer: Explorer, query: int, number: int, changes: Changes) -> RuleRow:
+def as_rule_row(explorer: Explorer, query: int, number: int, changes: Changes) -> RuleRow:
     rule = explorer.counted(query, number)
     name = f"{rule.target}:{number}"
     return RuleRow(
         name,
         str(rule),
         as_sentence(rule),
-        str(draw_rule(rule)),
+        list(rule.body) if rule.is_path_rule else [],
         rule.kind,
         rule.weight,
         rule.measured_confidence,

@@ -16,7 +16,7 @@ from ...rules.support import PathCounter, body_ids, count_paths
 from ..changes import Changes
 from ..explorer import Explorer
 from .parameters import Name, PageNumber, World
-from .relation import RuleRow, _row
+from .relation import RuleRow, as_rule_row
 
 ROWS = 25
 SOURCES_AT_ONCE = 64
@@ -47,6 +47,8 @@ class RulePage:
     pairs: list[Pair]
     page: int
     has_more: bool
+    largest_weight: float
+    can_veto: bool
     changes: Changes
 
     @property
@@ -68,8 +70,10 @@ def rule(
     pairs = _pairs(explorer, found, query, which)
     some = list(islice(pairs, (page - 1) * ROWS, page * ROWS + 1))
     told = [_tell(explorer, found, *each) for each in some[:ROWS]]
-    row = _row(explorer, query, number, changes)
-    return RulePage(row, found.target, which, told, page, len(some) > ROWS, changes)
+    row = as_rule_row(explorer, query, number, changes)
+    largest = max(abs(each.weight or 1.0) for each in explorer.rules(query))
+    can_veto = explorer.can_veto
+    return RulePage(row, found.target, which, told, page, len(some) > ROWS, largest, can_veto, changes)
 
 
 def _pairs(explorer: Explorer, found: Rule, query: int, which: Which) -> Iterator[tuple[int, int, bool]]:
