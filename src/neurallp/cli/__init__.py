@@ -31,6 +31,7 @@ COMMANDS = (
     "ask",
     "explain",
     "why_not",
+    "serve",
     "predict",
     "evaluate",
     "export",

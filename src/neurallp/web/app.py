@@ -19,14 +19,18 @@ from ..pipeline.program import Program
 from .explorer import Explorer
 from .limits import BusyError, Limits, Workers
 from .pages.ask import ask
+from .pages.attention import attention
 from .pages.calibration import calibration
+from .pages.compare import compare
 from .pages.entity import entity
+from .pages.export import export
 from .pages.find import find
 from .pages.overview import overview
 from .pages.proof import proof
 from .pages.relation import relation
 from .pages.relations import relations
 from .pages.rule import rule
+from .pages.what_if import what_if
 from .rendering import HERE, Form, Site, render, wanted_form
 from .security import Access, Guard
 
@@ -43,6 +47,10 @@ PAGES: tuple[tuple[str, Page], ...] = (
     ("/entity", entity),
     ("/find", find),
     ("/calibration", calibration),
+    ("/what-if", what_if),
+    ("/compare", compare),
+    ("/attention", attention),
+    ("/export", export),
 )
 
 
@@ -84,7 +92,7 @@ def make_app(explorer: Explorer, settings: ServerSettings) -> FastAPI:
     app = FastAPI(
         title="neurallp explorer",
         version=__version__,
-        description="Rules, answers and proofs. Every address gives a page to a browser and JSON to a program.",
+        description="Rules, answers and proofs: pages for browsers, JSON for programs, same addresses.",
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
@@ -104,7 +112,12 @@ async def _answer(
     form = wanted_form(request, given.pop("format"))
 
     def work() -> Response:
-        return render(request, site, f"{page.__name__}.html", page(explorer, **given), form)
+        found = page(explorer, **given)
+        return (
+            found
+            if isinstance(found, Response)
+            else render(request, site, f"{page.__name__}.html", found, form)
+        )
 
     client = request.client.host if request.client else ""
     return await workers.run(client, work)
@@ -133,7 +146,12 @@ def _add_page(app: FastAPI, path: str, page: Page, answer: Callable[..., Any]) -
     endpoint.__name__, endpoint.__doc__ = page.__name__, page.__doc__
     texts = {kind: {"schema": {"type": "string"}} for kind in ("text/html", "text/csv", "image/svg+xml")}
     problems = {code: {"model": Problem, "description": what} for code, what in PROBLEMS.items()}
-    app.get(path, response_model=signature.return_annotation, responses={200: {"content": texts}, **problems})(endpoint)
+    is_file = signature.return_annotation is Response
+    app.get(
+        path,
+        response_model=None if is_file else signature.return_annotation,
+        responses={**problems} if is_file else {200: {"content": texts}, **problems},
+    )(endpoint)
 
 
 # Errors
@@ -147,7 +165,9 @@ PROBLEMS: dict[int | str, str] = {
 
 
 def _add_errors(app: FastAPI, site: Site, explorer: Explorer) -> None:
-    def tell(request: Request, status: int, problem: Problem, headers: dict[str, str] | None = None) -> Response:
+    def tell(
+        request: Request, status: int, problem: Problem, headers: dict[str, str] | None = None
+    ) -> Response:
         form = "html" if wanted_form(request, None) == "html" else "json"
         shown = render(request, site, "problem.html", problem, form)  # type: ignore[arg-type]
         shown.status_code = status

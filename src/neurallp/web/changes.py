@@ -23,6 +23,14 @@ Facts = Annotated[
     list[Annotated[str, _FACT]],
     Query(max_length=MAX_CHANGES, description="Facts as head, relation and tail with tabs between them."),
 ]
+Part = Annotated[
+    str,
+    Query(
+        max_length=MAX_NAME,
+        pattern="^[^\t]*$",
+        description="A fact to add, as a form sends it: part by part.",
+    ),
+]
 Vetoes = Annotated[
     list[Annotated[str, _RULE]],
     Query(max_length=MAX_CHANGES, description="Rules to leave out, as query:number (`uncle:3`)."),
@@ -65,6 +73,10 @@ class Changes:
         return replace(self, veto=change(self.veto, rule))
 
 
+#: The facts and rules as they are.
+UNCHANGED = Changes()
+
+
 def _with(texts: tuple[str, ...], text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*texts, text)))
 
@@ -73,9 +85,18 @@ def _without(texts: tuple[str, ...], text: str) -> tuple[str, ...]:
     return tuple(each for each in texts if each != text)
 
 
-def read_changes(add: Facts = [], remove: Facts = [], veto: Vetoes = []) -> Changes:  # noqa: B006
+def read_changes(
+    add: Facts = [],  # noqa: B006
+    remove: Facts = [],  # noqa: B006
+    veto: Vetoes = [],  # noqa: B006
+    add_head: Part = "",
+    add_relation: Part = "",
+    add_tail: Part = "",
+) -> Changes:
     """Return the changes that an address has."""
-    return Changes(*(tuple(dict.fromkeys(each)) for each in (add, remove, veto)))
+    given = Changes(*(tuple(dict.fromkeys(each)) for each in (add, remove, veto)))
+    parts = add_head, add_relation, add_tail
+    return given.adding(parts) if all(parts) else given
 
 
 def as_fact(text: str) -> Triple:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
+
 from markupsafe import Markup
 
 from ..graph.vocabulary import is_inverse, relation_of
@@ -59,7 +60,9 @@ def draw_rule(body: Sequence[str]) -> Markup:
         for operator, name, start, end in zip(body, names, places, places[1:], strict=False)
     ]
     circles = [_circle(name, x) for name, x in zip(variables, places, strict=True)]
-    head = Markup('<svg class="rule" viewBox="0 0 {w:.0f} 40" width="{w:.0f}" height="40" aria-hidden="true">')
+    head = Markup(
+        '<svg class="rule" viewBox="0 0 {w:.0f} 40" width="{w:.0f}" height="40" aria-hidden="true">'
+    )
     return head.format(w=places[-1] + BOX / 2 + 1) + Markup("").join([*links, *circles]) + Markup("</svg>")
 
 
@@ -95,7 +98,9 @@ class Line(Protocol):
         ...
 
 
-def curves(lines: Iterable[Line], labels: tuple[str, str], description: str, diagonal: bool = False) -> Markup:
+def curves(
+    lines: Iterable[Line], labels: tuple[str, str], description: str, diagonal: bool = False
+) -> Markup:
     """Return curves with axes from 0 to 1; each line has a colour and a dash of its own."""
     parts = [_axes(*labels)]
     if diagonal:
@@ -114,10 +119,14 @@ def _axes(x_label: str, y_label: str) -> Markup:
         x, y = _place(value, value)
         line = Markup('<line class="grid" x1="{}" x2="{}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(line.format(LEFT, WIDTH - MARGIN, y=y))
-        parts.append(Markup('<text class="tick end" x="{}" y="{:.1f}">{:g}</text>').format(LEFT - 5, y + 4, value))
+        parts.append(
+            Markup('<text class="tick end" x="{}" y="{:.1f}">{:g}</text>').format(LEFT - 5, y + 4, value)
+        )
         parts.append(Markup('<text class="tick" x="{:.1f}" y="{}">{:g}</text>').format(x, HEIGHT - 16, value))
     middle = _place(0.5, 0.5)
-    parts.append(Markup('<text class="tick" x="{:.1f}" y="{}">{}</text>').format(middle[0], HEIGHT - 2, x_label))
+    parts.append(
+        Markup('<text class="tick" x="{:.1f}" y="{}">{}</text>').format(middle[0], HEIGHT - 2, x_label)
+    )
     turned = Markup('<text class="tick" transform="translate(10 {:.1f}) rotate(-90)">{}</text>')
     parts.append(turned.format(middle[1], y_label))
     return Markup("").join(parts)
@@ -141,7 +150,9 @@ def _way(points: Points) -> str:
 CELL_WIDTH, CELL_HEIGHT = 54, 24
 
 
-def heat_map(rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[float]], label: str) -> Markup:
+def heat_map(
+    rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[float]], label: str
+) -> Markup:
     """Return values between 0 and 1 as cells, from light to strong, the larger ones also as numbers."""
     left = 16 + LETTER * max([len(_shorten(row)) for row in rows], default=0)
     size = left + CELL_WIDTH * len(columns), 24 + CELL_HEIGHT * len(rows)
@@ -151,10 +162,16 @@ def heat_map(rows: Sequence[str], columns: Sequence[str], values: Sequence[Seque
     ]
     for j, (row, own) in enumerate(zip(rows, values, strict=True)):
         y = 24 + CELL_HEIGHT * j
-        parts.append(Markup('<text class="tick end" x="{:.1f}" y="{}">{}</text>').format(left - 8, y + 16, _shorten(row)))
+        parts.append(
+            Markup('<text class="tick end" x="{:.1f}" y="{}">{}</text>').format(
+                left - 8, y + 16, _shorten(row)
+            )
+        )
         parts += [_cell(left + CELL_WIDTH * i, y, value) for i, value in enumerate(own)]
-    head = Markup('<svg class="heat" viewBox="0 0 {w:.0f} {h:.0f}" width="{w:.0f}" height="{h:.0f}" role="img" '
-                  'aria-label="{}">').format(label, w=size[0], h=size[1])
+    head = Markup(
+        '<svg class="heat" viewBox="0 0 {w:.0f} {h:.0f}" width="{w:.0f}" height="{h:.0f}" role="img" '
+        'aria-label="{}">'
+    ).format(label, w=size[0], h=size[1])
     return head + Markup("").join(parts) + Markup("</svg>")
 
 
@@ -164,5 +181,14 @@ def _cell(x: float, y: float, value: float) -> Markup:
     return Markup(
         '<rect class="cell" x="{:.1f}" y="{}" width="{}" height="{}" fill-opacity="{:.2f}"/>'
         '<text class="tick{}" x="{:.1f}" y="{}">{}</text>'
-    ).format(x + 1, y + 1, CELL_WIDTH - 2, CELL_HEIGHT - 2, 0.06 + 0.94 * min(1.0, value), strong,
-             x + CELL_WIDTH / 2, y + 16, number)
+    ).format(
+        x + 1,
+        y + 1,
+        CELL_WIDTH - 2,
+        CELL_HEIGHT - 2,
+        0.06 + 0.94 * min(1.0, value),
+        strong,
+        x + CELL_WIDTH / 2,
+        y + 16,
+        number,
+    )

@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
@@ -12,8 +13,10 @@ import numpy as np
 from ..errors import ConfigError, UnknownNameError
 from ..graph.arrays import Flags, Ids
 from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
+from ..io.files import AnyPath
+from ..io.models.folders import read_metrics
 from ..pipeline.calibrating import measure as measure_reliability
-from ..pipeline.program import LearnedProgram, Program
+from ..pipeline.program import LearnedProgram, Program, load_program
 from ..reasoning.reasoner import Basis, Reasoner
 from ..reasoning.reliability import Reliability
 from ..rules.rule import Rule, RuleSet
@@ -67,6 +70,7 @@ class Explorer:
     data: KnowledgeBase | Split
     metrics: Mapping[str, Any] = field(default_factory=dict)
     name: str = "model"
+    other: "Explorer | None" = None  # a second model, to compare with
 
     @cached_property
     def kb(self) -> KnowledgeBase:
@@ -215,7 +219,11 @@ class Explorer:
         rule = self.rules(query)[number]
         if rule.support is not None or rule.kind == "prior":
             return rule
-        return self.keep(("counted", query, number), lambda: measure([rule], self.reasoner.kb)[0])
+        return self.keep(("counted", query, number), lambda: self._count(rule))
+
+    def _count(self, rule: Rule) -> Rule:
+        (counted,) = measure([rule], self.reasoner.kb)
+        return counted
 
     # Probabilities
 
@@ -261,3 +269,8 @@ def _are_among(facts: Ids, others: Ids) -> Flags:
     sizes = np.maximum(facts.max(axis=0), others.max(axis=0)) + 1
     keys = [(each[:, 0] * sizes[1] + each[:, 1]) * sizes[2] + each[:, 2] for each in (facts, others)]
     return np.isin(*keys)
+
+
+def open_explorer(source: AnyPath, data: KnowledgeBase | Split, other: Explorer | None = None) -> Explorer:
+    """Return the explorer of a model folder or a file of rules, with the measures beside it."""
+    return Explorer(load_program(source), data, read_metrics(source), Path(source).resolve().name, other)

@@ -76,4 +76,3 @@ def _keys(name: str) -> set[str]:
 
 def _grams(text: str) -> set[str]:
     return {text[place : place + 2] for place in range(len(text) - 1)}
-

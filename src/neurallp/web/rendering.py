@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from .. import __version__
 from ..graph.vocabulary import inverse_name, is_inverse, relation_of
 from . import drawings
-from .changes import Changes
+from .changes import UNCHANGED, Changes
 
 #: The forms that a page may be asked for in; without one, a browser gets HTML and a program JSON.
 Form = Literal["html", "json", "csv", "svg"]
@@ -57,10 +57,12 @@ def render(request: Request, site: Site, template: str, page: Any, form: Form) -
         return _download(page.drawing, "image/svg+xml", template, "svg")
     if form != "html":
         return Response(_adapter(type(page)).dump_json(page), media_type="application/json")
-    changes = getattr(page, "changes", Changes())
+    changes = getattr(page, "changes", UNCHANGED)
     links = _Links(request, changes)
-    shown = _environment().get_template(template).render(
-        page=page, site=site, path=request.url.path, changes=changes, **links.helpers
+    shown = (
+        _environment()
+        .get_template(template)
+        .render(page=page, site=site, path=request.url.path, changes=changes, **links.helpers)
     )
     return HTMLResponse(shown)
 
@@ -71,9 +73,12 @@ def _download(content: str, media_type: str, template: str, suffix: str) -> Resp
     return Response(content, media_type=media_type, headers=headers)
 
 
-@lru_cache
+_adapters: dict[type, TypeAdapter[Any]] = {}
+
+
 def _adapter(kind: type) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+    """Return what writes a type as JSON; making it takes longer than using it."""
+    return _adapters.setdefault(kind, _adapters.get(kind) or TypeAdapter(kind))
 
 
 def _as_csv(rows: Iterable[Any]) -> str:
@@ -161,6 +166,7 @@ def _environment() -> Environment:
         number=show_number,
         signed=lambda value: f"{value:+.2f}",
         percent=show_percent,
+        share=lambda value: f"{100 * value:.1f} %".replace(".0 %", " %"),
         short=short,
         relation=relation_of,
     )
@@ -169,7 +175,7 @@ def _environment() -> Environment:
         drawings=drawings,
         is_inverse=is_inverse,
         inverse_name=inverse_name,
-        no_changes=Changes(),
+        no_changes=UNCHANGED,
     )
     return made
 

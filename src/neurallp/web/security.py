@@ -116,5 +116,3 @@ def _without_port(host: str) -> str:
 def _cookie(headers: Headers) -> str:
     found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     return "" if found is None else found.value
-
-

@@ -61,8 +61,10 @@ def measure_vetoes(explorer: Explorer, query: int, vetoes: tuple[str, ...]) -> E
         for row in order[:MAX_MOVED].tolist()
         if better[row]
     ]
-    mrrs = (Evaluation.of(each).mrr for each in (before, after))
-    return Effect(len(questions), *mrrs, int((better > 0).sum()), int((better < 0).sum()), moved)
+    mrr_before, mrr_after = (Evaluation.of(each).mrr for each in (before, after))
+    return Effect(
+        len(questions), mrr_before, mrr_after, int((better > 0).sum()), int((better < 0).sum()), moved
+    )
 
 
 def _ranks(explorer: Explorer, questions: Questions, vetoes: tuple[str, ...]) -> Ranks:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from ...reasoning.answers import Answer
 from ...reasoning.reasoner import Reasoner
-from ..changes import Changes
+from ..changes import UNCHANGED, Changes
 from ..explorer import Explorer
 from .parameters import Asked, Fact, Name, NumAnswers, World
 
@@ -62,7 +62,7 @@ def ask(
     relation: Name = "",
     asked: Asked = "tail",
     k: NumAnswers = 10,
-    changes: World = Changes(),
+    changes: World = UNCHANGED,
 ) -> AskPage:
     """The best answers to a question about an entity."""
     question = Question(entity, relation, asked)

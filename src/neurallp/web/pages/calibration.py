@@ -50,9 +50,7 @@ def calibration(explorer: Explorer) -> CalibrationPage:
     """How reliable the probabilities are on the test part; measured when first asked for."""
     found = explorer.reliability()
     rows = [
-        ReliabilityRow(
-            group, choice, each.ece, each.brier, int(each.counts.sum()), each.num_right
-        )
+        ReliabilityRow(group, choice, each.ece, each.brier, int(each.counts.sum()), each.num_right)
         for group, choices in found.items()
         for choice, each in choices.items()
     ]
@@ -64,7 +62,10 @@ def as_curves(found: Mapping[str, Mapping[str, Reliability]]) -> list[Curve]:
     return [
         Curve(
             f"source with {group}",
-            [Point(*map(float, each)) for each in zip(choices[CHOICE].predicted, choices[CHOICE].observed, strict=True)],
+            [
+                Point(*map(float, each))
+                for each in zip(choices[CHOICE].predicted, choices[CHOICE].observed, strict=True)
+            ],
         )
         for group, choices in found.items()
     ]

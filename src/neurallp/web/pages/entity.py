@@ -7,7 +7,7 @@ import numpy as np
 
 from ...graph.arrays import Ids
 from ...reasoning.reasoner import Reasoner
-from ..changes import Changes
+from ..changes import UNCHANGED, Changes
 from ..explorer import Explorer
 from .parameters import Fact, Name, PageNumber, Search, Slice, World, matches, slice_of
 
@@ -60,7 +60,7 @@ class EntityPage:
 
 
 def entity(
-    explorer: Explorer, name: Name, search: Search = "", page: PageNumber = 1, changes: World = Changes()
+    explorer: Explorer, name: Name, search: Search = "", page: PageNumber = 1, changes: World = UNCHANGED
 ) -> EntityPage:
     """One entity with its facts, and what is likely missing."""
     reasoner = explorer.world(changes)

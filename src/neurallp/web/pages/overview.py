@@ -12,6 +12,7 @@ from .calibration import Curve, Point, as_curves
 from .parameters import Fact
 
 NUM_EXAMPLES = 6
+NAMES = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank")
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def overview(explorer: Explorer) -> OverviewPage:
         len(kb.relations),
         num_rules,
         kinds,
-        _measures(explorer),
+        list_measures(explorer),
         [] if measured is None else as_curves(measured),
         program.calibration is not None,
         _training(explorer),
@@ -85,15 +86,16 @@ def overview(explorer: Explorer) -> OverviewPage:
     )
 
 
-def _measures(explorer: Explorer) -> list[Measure]:
+def list_measures(explorer: Explorer) -> list[Measure]:
+    """Return the measures of each part, with ties counted in three ways."""
     rows = []
     for part, found in explorer.metrics.items():
         for ties in ("realistic", "optimistic", "pessimistic"):
             values = found if ties == "realistic" else found.get(ties, {})
             if values:
-                numbers = [values[name] for name in ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank")]
+                mrr, first, third, tenth, mean = (values[name] for name in NAMES)
                 count = found.get("queries") if ties == "realistic" else None
-                rows.append(Measure(part, ties, *numbers, count))
+                rows.append(Measure(part, ties, mrr, first, third, tenth, mean, count))
     return rows
 
 
@@ -117,10 +119,16 @@ def _settings(plan: Plan) -> dict[str, str]:
     """Return the settings that matter to a reader, in words."""
     found: dict[str, str] = {}
     if plan.model is not None and plan.training is not None:
-        found["neural model"] = f"rules up to {plan.model.num_steps} steps, {plan.model.num_controllers} controllers"
-        found["training"] = f"up to {plan.training.num_epochs} epochs, learning rate {plan.training.learning_rate:g}"
+        found["neural model"] = (
+            f"rules up to {plan.model.num_steps} steps, {plan.model.num_controllers} controllers"
+        )
+        found["training"] = (
+            f"up to {plan.training.num_epochs} epochs, learning rate {plan.training.learning_rate:g}"
+        )
     if (chosen := plan.weighting) is not None:
-        found["bodies"] = f"up to {chosen.max_length} steps, {chosen.num_candidates:,} candidates of each query"
+        found["bodies"] = (
+            f"up to {chosen.max_length} steps, {chosen.num_candidates:,} candidates of each query"
+        )
         found["kinds of rules"] = ", ".join(chosen.kinds)
         found["edge masking"] = chosen.masking
         found["penalties"] = ", ".join(f"{penalty:g}" for penalty in chosen.penalties)

@@ -16,7 +16,7 @@ PageNumber = Annotated[int, Query(ge=1, le=100_000, description="The page of a l
 NumAnswers = Annotated[int, Query(ge=1, le=100, description="Answers, at most.")]
 Asked = Annotated[
     Literal["tail", "head"],
-    Query(description="What is asked for: the tail of (entity, relation, ?), or the head of (?, relation, entity)."),
+    Query(description="Asked for: the tail of (entity, relation, ?), or the head of (?, relation, entity)."),
 ]
 World = Annotated[Changes, Depends(read_changes)]
 

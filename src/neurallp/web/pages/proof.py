@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ...reasoning.answers import Proof, Reason, WhyNot
 from ...rules.rule import atom
-from ..changes import Changes
+from ..changes import UNCHANGED, Changes
 from ..explorer import Explorer
 from ..sentences import as_sentence
 from .parameters import Fact, Name, World
@@ -67,7 +67,7 @@ class ProofPage:
     @property
     def largest(self) -> float:
         """The largest contribution, for the length of bars."""
-        shown = [row.contribution for row in self.rows] + [self.rest_for, self.rest_against, self.score]
+        shown = [row.contribution for row in self.rows] + [self.rest_for, self.rest_against]
         return max(map(abs, shown), default=1.0) or 1.0
 
 
@@ -77,7 +77,7 @@ def proof(
     relation: Name,
     tail: Name,
     k: Annotated[int, Query(ge=1, le=50, description="Reasons for and against, at most.")] = 8,
-    changes: World = Changes(),
+    changes: World = UNCHANGED,
 ) -> ProofPage:
     """Why a fact has its score; where it does not follow, which facts are missing."""
     reasoner = explorer.world(changes)

@@ -9,7 +9,7 @@ from fastapi import Query
 
 from ...graph.vocabulary import inverse_name
 from ...rules.rule import Rule, atom
-from ..changes import Changes
+from ..changes import UNCHANGED, Changes
 from ..explorer import Explorer
 from ..sentences import as_sentence
 from ..validation import Effect, measure_vetoes
@@ -94,7 +94,7 @@ def relation(
     side: Annotated[Side, Query(description="Rules that raise scores, or that lower them.")] = "all",
     sort: Annotated[Order, Query(description="What comes first.")] = "weight",
     page: PageNumber = 1,
-    changes: World = Changes(),
+    changes: World = UNCHANGED,
 ) -> RelationPage:
     """One relation (`~name`: its inverse) with its rules; `veto` leaves some of them out."""
     relations = explorer.reasoner.relations
@@ -150,6 +150,7 @@ def _sorted(explorer: Explorer, query: int, numbers: list[int], sort: Order) -> 
 
 
 def as_rule_row(explorer: Explorer, query: int, number: int, changes: Changes) -> RuleRow:
+    """Return a rule as a page shows it, counted on the facts."""
     rule = explorer.counted(query, number)
     name = f"{rule.target}:{number}"
     return RuleRow(

@@ -59,7 +59,7 @@ def relations(
 ) -> RelationsPage:
     """All relations with their facts and rules."""
     rows = explorer.keep(("relations",), lambda: _rows(explorer))
-    found = sorted((row for row in rows if matches(search, row.name)), key=_KEYS[sort])  # type: ignore[type-var]
+    found = sorted((row for row in rows if matches(search, row.name)), key=_KEYS[sort])
     return RelationsPage(search, sort, slice_of(found, page, ROWS), not explorer.is_neural)
 
 

@@ -10,10 +10,10 @@ from fastapi import Query
 
 from ...graph.arrays import Ids
 from ...reasoning.answers import facts_along
-from ...rules.paths import find_paths, follow
+from ...rules.paths import Path, find_paths, follow
 from ...rules.rule import Rule
 from ...rules.support import PathCounter, body_ids, count_paths
-from ..changes import Changes
+from ..changes import UNCHANGED, Changes
 from ..explorer import Explorer
 from .parameters import Name, PageNumber, World
 from .relation import RuleRow, as_rule_row
@@ -59,13 +59,13 @@ class RulePage:
 
 def rule(
     explorer: Explorer,
-    id: Name,
+    name: Name,
     which: Annotated[Which, Query(description="Predictions that are facts, or that are not.")] = "all",
     page: PageNumber = 1,
-    changes: World = Changes(),
+    changes: World = UNCHANGED,
 ) -> RulePage:
     """One rule, given as `query:number`, with the pairs that it predicts."""
-    query, number = explorer.rule_number(id)
+    query, number = explorer.rule_number(name)
     found = explorer.counted(query, number)
     pairs = _pairs(explorer, found, query, which)
     some = list(islice(pairs, (page - 1) * ROWS, page * ROWS + 1))
@@ -121,6 +121,7 @@ def _are_facts(explorer: Explorer, links: Ids) -> list[bool]:
 def _tell(explorer: Explorer, found: Rule, source: int, answer: int, right: bool) -> Pair:
     reasoner = explorer.reasoner
     names, body = reasoner.kb.entities, body_ids(found, reasoner.relations)
+    paths: Iterator[Path]
     if found.kind == "unary":
         targets = follow(reasoner.operators, np.array([source]), body[0])
         paths = iter([(source, int(targets[0]))]) if len(targets) else iter(())
