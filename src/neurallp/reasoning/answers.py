@@ -6,6 +6,7 @@ from math import floor, log10
 
 from ..graph.arrays import Flags, Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
+from ..graph.name_index import Match
 from ..graph.vocabulary import is_inverse, relation_of
 from ..rules.rule import Rule, atom
 from .svg import draw_paths
@@ -30,6 +31,16 @@ class Answer:
 
     def __str__(self) -> str:
         return atom(self.query, self.source, self.entity)
+
+
+@dataclass(frozen=True)
+class FoundEntity:
+    """An entity whose name matches a text: how it matches, with how many typos, and its number of facts."""
+
+    name: str
+    match: Match
+    num_typos: int
+    num_facts: int
 
 
 @dataclass(frozen=True)

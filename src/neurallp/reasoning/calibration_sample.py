@@ -14,6 +14,7 @@ from ..errors import DataError
 from ..evaluation import Scorer, best_places
 from ..graph.arrays import Flags, Floats, Ids, distinct
 from ..graph.knowledge_base import KnowledgeBase
+from ..graph.operators import Operators
 from ..graph.questions import KnownAnswers, ask_both_ways
 from .domains import Domains
 
@@ -55,6 +56,11 @@ class Evidence:
     def __getitem__(self, rows: Flags | Ids) -> "Evidence":
         return Evidence(*(getattr(self, each.name)[rows] for each in fields(self)))
 
+    @classmethod
+    def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":
+        """Return the rows of all parts."""
+        return cls(*_columns(parts, cls))
+
     @property
     def cases(self) -> Ids:
         """The number of known answers, at most `NUM_CASES` - 1."""
@@ -80,7 +86,7 @@ class Sample:
     @classmethod
     def joined(cls, parts: "Sequence[Sample]") -> "Sample":
         """Return the answers of all parts."""
-        evidence = Evidence(*_columns([part.evidence for part in parts], Evidence))
+        evidence = Evidence.joined([part.evidence for part in parts])
         return cls(evidence, *_columns(parts, cls)[1:])
 
 
@@ -170,7 +176,7 @@ class Drawing:
         new = distinct(np.concatenate([kb.facts, held_out]))[len(kb.facts) :]
         self.known, self.sought = (KnownAnswers(facts, len(kb.relations)) for facts in (kb.facts, new))
         self.queries = np.unique(ask_both_ways(kb.facts, len(kb.relations)).queries).tolist()
-        self.domains = Domains(kb)
+        self.domains = Domains(Operators.of(kb))
         self.num_sources = max(MAX_QUESTIONS // (NUM_GROUPS * max(len(self.queries), 1)), MIN_SOURCES)
 
     def draw_sources(self, query: int, rng: np.random.Generator) -> tuple[Ids, Floats]:
