@@ -31,6 +31,7 @@ def page_addresses(explorer):
         "find": address("/find", text=head[:2]),
         "calibration": "/calibration",
         "audit": "/audit",
+        "marks": address("/marks", mark=[f"doubt\t{removed}", ""]),
         "compare": address("/compare", **question),
         "attention": "/attention",
     }

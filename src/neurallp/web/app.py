@@ -20,6 +20,7 @@ from .explorer import Explorer
 from .limits import BusyError, Limits, Workers
 from .pages.ask import ask
 from .pages.attention import attention
+from .pages.audit import audit, marks
 from .pages.calibration import calibration
 from .pages.compare import compare
 from .pages.entity import entity
@@ -48,6 +49,8 @@ PAGES: tuple[tuple[str, Page], ...] = (
     ("/find", find),
     ("/calibration", calibration),
     ("/what-if", what_if),
+    ("/audit", audit),
+    ("/marks", marks),
     ("/compare", compare),
     ("/attention", attention),
     ("/export", export),
@@ -55,11 +58,19 @@ PAGES: tuple[tuple[str, Page], ...] = (
 
 
 @dataclass(frozen=True)
+class Near:
+    """A known name that the value of a parameter may mean."""
+
+    parameter: str
+    name: str
+
+
+@dataclass(frozen=True)
 class Problem:
     """What went wrong, and what to do."""
 
     error: str
-    near: list[tuple[str, str]] = field(default_factory=list)  # a parameter, and a name it may mean
+    near: list[Near] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -156,8 +167,14 @@ def _add_page(app: FastAPI, path: str, page: Page, answer: Callable[..., Any]) -
 
 # Errors
 
+#: Parameters that name an entity or a relation; an unknown one is answered with names that are alike.
+ENTITY_PARAMETERS = ("entity", "head", "tail", "answer", "name")
+RELATION_PARAMETERS = ("relation", "name")
+NUM_NEAR = 5
+
 PROBLEMS: dict[int | str, str] = {
     404: "An entity, relation or rule that is not known.",
+    409: "A change of the facts that is none: a fact that is there already, or that is not there.",
     422: "A parameter that is not as it should be.",
     429: "One client asks too much at once.",
     503: "The server is busy, or the question takes too long.",
@@ -176,9 +193,9 @@ def _add_errors(app: FastAPI, site: Site, explorer: Explorer) -> None:
 
     @app.exception_handler(NeuralLPError)
     def on_own(request: Request, error: NeuralLPError) -> Response:
-        unknown = isinstance(error, UnknownNameError)
-        near = _near(explorer, request) if unknown else []
-        return tell(request, 404 if unknown else 422, Problem(str(error), near))
+        if isinstance(error, UnknownNameError):
+            return tell(request, 404, Problem(str(error), _near(explorer, request)))
+        return tell(request, 409, Problem(str(error)))
 
     @app.exception_handler(BusyError)
     def on_busy(request: Request, error: BusyError) -> Response:
@@ -195,10 +212,13 @@ def _add_errors(app: FastAPI, site: Site, explorer: Explorer) -> None:
         return tell(request, 422, Problem("; ".join(faults) + "."))
 
 
-def _near(explorer: Explorer, request: Request) -> list[tuple[str, str]]:
+def _near(explorer: Explorer, request: Request) -> list[Near]:
     """Return names that unknown ones in an address may mean."""
-    indices = dict.fromkeys(("entity", "head", "tail", "name", "answer"), explorer.names)
-    indices["relation"] = explorer.relation_names
-    given = request.query_params.items()
-    unknown = [(name, value) for name, value in given if name in indices and value not in indices[name].names]
-    return [(name, near) for name, value in unknown for near in indices[name].find(value[:100], 5)]
+    near: list[Near] = []
+    for name, value in request.query_params.items():
+        text = value[:100]
+        if name in ENTITY_PARAMETERS and value not in explorer.kb.entities and text.strip():
+            near += [Near(name, each.name) for each in explorer.reasoner.find_entities(text, NUM_NEAR)]
+        if name in RELATION_PARAMETERS and value not in explorer.reasoner.relations and text.strip():
+            near += [Near(name, each) for each in explorer.find_relations(text, NUM_NEAR)]
+    return near

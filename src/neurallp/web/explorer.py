@@ -8,11 +8,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
-import numpy as np
-
 from ..errors import ConfigError, UnknownNameError
-from ..graph.arrays import Flags, Ids
 from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
+from ..graph.name_index import NameIndex
 from ..io.files import AnyPath
 from ..io.models.folders import read_metrics
 from ..pipeline.calibrating import measure as measure_reliability
@@ -23,7 +21,6 @@ from ..rules.rule import Rule, RuleSet
 from ..rules.support import measure
 from ..weighting.weighted_rules import WeightedQuery, WeightedRules
 from .changes import Changes, as_fact
-from .names import Names
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -100,15 +97,13 @@ class Explorer:
         made: V = self._kept.get(key, make)
         return made
 
-    @cached_property
-    def names(self) -> Names:
-        """The names of entities, to be found by what a person types."""
-        return Names(self.kb.entities)
+    def find_relations(self, text: str, limit: int) -> list[str]:
+        """Return the relations whose name matches a text."""
+        return [self.reasoner.relations[each.id] for each in self._relation_names.find(text, limit)]
 
     @cached_property
-    def relation_names(self) -> Names:
-        """The names of relations."""
-        return Names(self.reasoner.relations)
+    def _relation_names(self) -> NameIndex:
+        return NameIndex(self.reasoner.relations.names)
 
     def warm_up(self) -> None:
         """Build the index of all facts and load what the first question needs."""
@@ -116,7 +111,7 @@ class Explorer:
             head, relation, _ = next(self.kb.named_facts())
             if relation in self.reasoner.relations:
                 self.reasoner.ask(head=head, relation=relation)
-        self.names.find("a", 1)
+        self.reasoner.find_entities("a", 1)
         if len(self.kb.facts) <= FEW_FACTS:
             self.reliability()
 
@@ -129,27 +124,28 @@ class Explorer:
         return self._worlds.get(changes, lambda: self._change(changes))
 
     def _change(self, changes: Changes) -> Reasoner:
-        kb = self.changed_facts(changes) if changes.add or changes.remove else self.kb
-        return Reasoner(kb, self.without(changes.veto), calibration=self.program.calibration)
+        found = self.with_vetoes(self.reasoner, changes.veto)
+        if not changes.add and not changes.remove:
+            return found
+        return found.changed(map(as_fact, changes.add), map(as_fact, changes.remove))
 
-    def changed_facts(self, changes: Changes) -> KnowledgeBase:
-        """Return the facts with some added and some removed."""
-        added, removed = (
-            np.array([self._fact_ids(text) for text in texts], dtype=np.int64).reshape(-1, 3)
-            for texts in (changes.add, changes.remove)
+    def with_vetoes(self, reasoner: Reasoner, vetoes: tuple[str, ...]) -> Reasoner:
+        """Return a reasoner over the same facts that leaves out some rules."""
+        if not vetoes:
+            return reasoner
+        return Reasoner(
+            reasoner.kb, self.without(vetoes), calibration=reasoner.calibration, operators=reasoner.operators
         )
-        kept = self.kb.facts[~_are_among(self.kb.facts, removed)]
-        new = added[~_are_among(added, kept)]
-        return replace(self.kb, facts=np.concatenate([kept, new]))
-
-    def _fact_ids(self, text: str) -> tuple[int, int, int]:
-        head, relation, tail = as_fact(text)
-        return self.kb.entities.id(head), self.kb.relations.id(relation), self.kb.entities.id(tail)
 
     @property
     def num_queries(self) -> int:
         """The number of queries: relations in both directions."""
         return self.reasoner.relations.num_operators
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether weighted rules answer."""
+        return isinstance(self.program.basis, WeightedRules)
 
     @property
     def is_neural(self) -> bool:
@@ -260,15 +256,6 @@ def _without_rules(query: int, own: WeightedQuery, left_out: set[tuple[int, int]
     kept = [number for number in range(len(own)) if (query, number) not in left_out]
     rules = tuple(own.rules[number] for number in kept)
     return WeightedQuery(rules, own.weights[kept], own.confidences[kept])
-
-
-def _are_among(facts: Ids, others: Ids) -> Flags:
-    """Return which facts are among some others, of which there are few or which are many."""
-    if not len(others) or not len(facts):
-        return np.zeros(len(facts), dtype=bool)
-    sizes = np.maximum(facts.max(axis=0), others.max(axis=0)) + 1
-    keys = [(each[:, 0] * sizes[1] + each[:, 1]) * sizes[2] + each[:, 2] for each in (facts, others)]
-    return np.isin(*keys)
 
 
 def open_explorer(source: AnyPath, data: KnowledgeBase | Split, other: Explorer | None = None) -> Explorer:

@@ -71,7 +71,8 @@ def _ranks(explorer: Explorer, questions: Questions, vetoes: tuple[str, ...]) ->
     """Return the ranks of answers by a reasoner that does not know them."""
     split = _parts(explorer)
     known = explorer.keep(("known",), lambda: KnownAnswers(split.given.facts, len(split.relations)))
-    return rank_questions(Reasoner(explorer.split.known, explorer.without(vetoes)), questions, known)
+    whole = explorer.keep(("blind",), lambda: Reasoner(explorer.split.known, explorer.program.basis))
+    return rank_questions(explorer.with_vetoes(whole, vetoes), questions, known)
 
 
 def _questions(explorer: Explorer, query: int) -> Questions:

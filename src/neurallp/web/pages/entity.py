@@ -18,6 +18,11 @@ MAX_QUERIES = 40
 MAX_MISSING = 8
 MIN_PROBABILITY = 0.2
 
+#: Facts of an entity that are judged, those that are shown, and below which probability they are doubtful.
+MAX_AUDITED = 100
+MAX_DOUBTFUL = 5
+MAX_PROBABILITY = 0.5
+
 
 @dataclass(frozen=True)
 class FactRow:
@@ -31,8 +36,8 @@ class FactRow:
 
 
 @dataclass(frozen=True)
-class MissingFactRow:
-    """A fact that is likely and not known."""
+class JudgedFact:
+    """A fact that is likely and not known, or known and unlikely."""
 
     fact: Fact
     probability: float | None
@@ -49,8 +54,8 @@ class EntityPage:
     degrees: dict[str, int]
     search: str
     facts: Slice[FactRow]
-    missing: list[MissingFactRow]
-    doubtful: list[MissingFactRow] | None
+    missing: list[JudgedFact]
+    doubtful: list[JudgedFact]
     changes: Changes
 
     @property
@@ -72,8 +77,11 @@ def entity(
     num_out = sum(n for operator, n in degrees.items() if not operator.startswith("~"))
     found = [row for row in _facts(reasoner, edges, name) if matches(search, row.relation, row.other)]
     missing = explorer.keep(("missing", name, changes), lambda: _missing(reasoner, number, kinds))
+    doubtful = explorer.keep(("doubtful", name, changes), lambda: _doubtful(explorer, reasoner, name))
     sliced = slice_of(found, page, ROWS)
-    return EntityPage(name, num_out, len(edges) - num_out, degrees, search, sliced, missing, None, changes)
+    return EntityPage(
+        name, num_out, len(edges) - num_out, degrees, search, sliced, missing, doubtful, changes
+    )
 
 
 def _facts(reasoner: Reasoner, edges: Ids, name: str) -> Iterator[FactRow]:
@@ -85,7 +93,19 @@ def _facts(reasoner: Reasoner, edges: Ids, name: str) -> Iterator[FactRow]:
         yield FactRow(ends[0], relations[operator % len(relations)], ends[1], other, is_head)
 
 
-def _missing(reasoner: Reasoner, number: int, own: Ids) -> list[MissingFactRow]:
+def _doubtful(explorer: Explorer, reasoner: Reasoner, name: str) -> list[JudgedFact]:
+    """Return the facts of an entity that are less likely than not, judged as if each were not known."""
+    if reasoner.calibration is None:
+        return []
+    sample = MAX_AUDITED if explorer.has_weights else MAX_AUDITED // 10
+    return [
+        JudgedFact(Fact(each.head, each.relation, each.tail), each.probability, each.proof.answer.score)
+        for each in reasoner.audit(entity=name, limit=MAX_DOUBTFUL, k=1, sample=sample).doubts
+        if each.probability is not None and each.probability < MAX_PROBABILITY
+    ]
+
+
+def _missing(reasoner: Reasoner, number: int, own: Ids) -> list[JudgedFact]:
     """Return the likeliest new facts of an entity; queries that it has facts of are asked first."""
     relations, name = reasoner.relations, reasoner.kb.entities[number]
     sizes = np.bincount(reasoner.operators.operators, minlength=relations.num_operators)
@@ -97,5 +117,5 @@ def _missing(reasoner: Reasoner, number: int, own: Ids) -> list[MissingFactRow]:
                 continue
             ends = (answer.entity, name) if query >= len(relations) else (name, answer.entity)
             fact = Fact(ends[0], relations[query % len(relations)], ends[1])
-            found.append(MissingFactRow(fact, answer.probability, answer.score))
+            found.append(JudgedFact(fact, answer.probability, answer.score))
     return sorted(found, key=lambda row: (-(row.probability or 0.0), -row.score))[:MAX_MISSING]

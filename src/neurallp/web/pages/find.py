@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import Query
 
+from ...reasoning.answers import FoundEntity
 from ..explorer import Explorer
 from .parameters import Search
 
@@ -13,11 +14,16 @@ LIMIT = 20
 
 @dataclass(frozen=True)
 class FindPage:
-    """What a text may mean."""
+    """What a text may mean, the best match first."""
 
     text: str
-    entities: list[str]
+    entities: list[FoundEntity]
     relations: list[str]
+
+    @property
+    def rows(self) -> list[FoundEntity]:
+        """The entities of the table."""
+        return self.entities
 
 
 def find(
@@ -26,6 +32,6 @@ def find(
     limit: Annotated[int, Query(ge=1, le=50, description="Names of each kind, at most.")] = LIMIT,
 ) -> FindPage:
     """Entities and relations whose names begin with a text, have its words, or resemble it."""
-    entities = explorer.names.find(text, limit)
-    relations = explorer.relation_names.find(text, limit)
-    return FindPage(text, entities, relations)
+    if not text.strip():
+        return FindPage(text, [], [])
+    return FindPage(text, explorer.reasoner.find_entities(text, limit), explorer.find_relations(text, limit))

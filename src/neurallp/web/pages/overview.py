@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...config import Plan
+from ...config.plan_log import PlanLog
 from ...pipeline.program import LearnedProgram
 from ...weighting.weighted_rules import WeightedRules
 from ..explorer import Explorer
@@ -63,7 +64,8 @@ class OverviewPage:
 def overview(explorer: Explorer) -> OverviewPage:
     """Facts, measures, calibration, training and plan of the model that is served."""
     program, kb = explorer.program, explorer.kb
-    plan = program.plan if isinstance(program, LearnedProgram) else Plan(None, None, None)
+    plan = program.plan if isinstance(program, LearnedProgram) else None
+    log = PlanLog() if plan is None else plan.log
     basis = program.basis
     kinds = basis.num_of_kinds if isinstance(basis, WeightedRules) else {}
     measured = explorer.measured_reliability
@@ -79,9 +81,9 @@ def overview(explorer: Explorer) -> OverviewPage:
         [] if measured is None else as_curves(measured),
         program.calibration is not None,
         _training(explorer),
-        [Trial(each.setting, each.mrr, each.gain, each.error, each.chosen) for each in plan.log.trials],
-        _settings(plan),
-        list(plan.log.cut),
+        [Trial(each.setting, each.mrr, each.gain, each.error, each.chosen) for each in log.trials],
+        {} if plan is None else _settings(plan),
+        list(log.cut),
         _examples(explorer),
     )
 

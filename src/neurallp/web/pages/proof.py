@@ -46,6 +46,7 @@ class ProofPage:
     text: str
     known: bool
     probability: float | None
+    probability_if_unknown: float | None
     score: float
     rank: float
     num_candidates: int
@@ -89,6 +90,7 @@ def proof(
         atom(relation, head, tail),
         answer.is_known,
         answer.probability,
+        reasoner.verify(head, relation, tail, 1).probability if answer.is_known else None,
         answer.score,
         answer.rank,
         answer.num_candidates,

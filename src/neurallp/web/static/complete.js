@@ -57,7 +57,7 @@ function complete(input) {
     const text = input.value.trim(), number = ++asked;
     if (!text) return hide();
     const answer = await fetch("/find?format=json&limit=8&text=" + encodeURIComponent(text.slice(0, 100)));
-    if (answer.ok && number === asked && document.activeElement === input) show((await answer.json()).entities);
+    if (answer.ok && number === asked && document.activeElement === input) show((await answer.json()).entities.map((each) => each.name));
   }
 
   input.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(ask, 120); });
