@@ -173,6 +173,9 @@ RELATION_PARAMETERS = ("relation", "name")
 NUM_NEAR = 5
 
 PROBLEMS: dict[int | str, str] = {
+    400: "A request for a host that is not served here, or that cannot be read.",
+    401: "A token is asked for, and there is none.",
+    403: "A request of another site.",
     404: "An entity, relation or rule that is not known.",
     409: "A change of the facts that is none: a fact that is there already, or that is not there.",
     422: "A parameter that is not as it should be.",

@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
-#: The bytes of an address: names, and up to twenty changes of the world.
-MAX_ADDRESS = 32_000
+#: The bytes of an address: names, and up to twenty changes of the world. Servers refuse more than 64 KiB.
+MAX_ADDRESS = 60_000
 
 COOKIE = "neurallp_token"
 
@@ -72,17 +72,17 @@ class Guard:
         """Refuse other names than ours (DNS rebinding), and requests of pages that are not ours."""
         host = headers.get("host", "")
         if "*" not in self.access.hosts and _without_port(host) not in self.access.hosts:
-            return PlainTextResponse("This host is not served here. Use --host to allow it.\n", 400)
+            return _refusal(400, "This host is not served here. Use --host to allow it.")
         origin = headers.get("origin")
         if origin is not None and urlsplit(origin).netloc != host:
-            return PlainTextResponse("Requests of other sites are refused.\n", 403)
+            return _refusal(403, "Requests of other sites are refused.")
         return None
 
     def _check_size(self, scope: Scope, headers: Headers) -> Response | None:
         if len(scope["query_string"]) + len(scope["path"]) > MAX_ADDRESS:
-            return PlainTextResponse("This address is too long.\n", 414)
+            return _refusal(422, "This address is too long.")
         if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
-            return PlainTextResponse("Nothing can be sent here: all questions are in the address.\n", 413)
+            return _refusal(413, "Nothing can be sent here: all questions are in the address.")
         return None
 
     def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
@@ -94,7 +94,7 @@ class Guard:
             return None
         request = Request(scope)
         if not self._is_token(request.query_params.get("token", "")):
-            return PlainTextResponse("Open the address with the token that the server printed.\n", 401)
+            return _refusal(401, "Open the address with the token that the server printed.")
         left = [pair for pair in request.query_params.multi_items() if pair[0] != "token"]
         response = RedirectResponse(str(request.url.replace(query=str(QueryParams(left)))), 303)
         response.set_cookie(COOKIE, self.access.token, httponly=True, samesite="strict")
@@ -102,6 +102,10 @@ class Guard:
 
     def _is_token(self, given: str) -> bool:
         return compare_digest(given.encode(), str(self.access.token).encode())
+
+
+def _refusal(status: int, message: str) -> Response:
+    return JSONResponse({"error": message}, status)
 
 
 def _without_port(host: str) -> str:
