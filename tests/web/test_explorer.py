@@ -20,7 +20,7 @@ def test_an_unchanged_world_is_the_one_that_is_served(explorer):
 
 
 def test_a_changed_world_answers_as_one_made_from_the_changed_facts(explorer, program, fact):
-    head, relation, tail = fact
+    head, _, tail = fact
     other = next(name for name in explorer.kb.entities if name not in (head, tail))
     world = explorer.world(UNCHANGED.removing(fact).adding((other, "father", tail)))
     triples = [each for each in explorer.kb.named_facts() if each != fact] + [(other, "father", tail)]
