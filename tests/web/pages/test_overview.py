@@ -34,7 +34,7 @@ def test_training_is_drawn_for_a_neural_model(split):
     from neurallp.web.pages.overview import overview
 
     program = neural_program(untrained(split.known))
-    program._history = [Epoch(number=n, loss=2.0 / n, seconds=0.0, valid_mrr=0.1 * n) for n in (1, 2)]
+    program._history = [Epoch(n, 2.0 / n, {"mrr": 0.1 * n}, 0.0, is_best=n == 2) for n in (1, 2)]
     loss, mrr = overview(Explorer(program, split)).training
     assert [point.y for point in loss.points] == [1.0, 0.5]
     assert [point.y for point in mrr.points] == [0.1, 0.2]
