@@ -14,6 +14,9 @@ from .app import ServerSettings, make_app
 from .explorer import Explorer
 from .security import LOCAL_HOSTS, Access
 
+#: Connections that may wait.
+BACKLOG = 512
+
 #: Hosts that stand for all addresses of this machine.
 EVERYWHERE = ("0.0.0.0", "::")
 
@@ -47,6 +50,7 @@ def bind(host: str, port: int) -> socket.socket:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
+        made.listen(BACKLOG)  # who connects before the server runs waits for it
     except OSError as error:
         made.close()
         raise ConfigError(
