@@ -16,6 +16,7 @@ def test_it_says_how_the_model_was_made_and_where_to_begin(read, look, program):
     told = read("/")
     assert told["settings"]["kinds of rules"] == ", ".join(program.plan.weighting.kinds)
     assert len(told["examples"]) == 6
+    assert told["examples"][0].keys() == {"entity", "relation"}  # the answer is not told
     assert f"{told['examples'][0]['relation']}</bdi>(" in look("/")
 
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from ...config import Plan
 from ...config.plan_log import PlanLog
+from ...graph.knowledge_base import Split
 from ...pipeline.program import LearnedProgram
 from ...weighting.weighted_rules import WeightedRules
 from ..explorer import Explorer
 from .calibration import Curve, Point, as_curves
-from .parameters import Fact
 
 NUM_EXAMPLES = 6
 NAMES = ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank")
@@ -42,6 +42,14 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class Example:
+    """A question to begin with."""
+
+    entity: str
+    relation: str
+
+
+@dataclass(frozen=True)
 class OverviewPage:
     """What is served here."""
 
@@ -58,7 +66,7 @@ class OverviewPage:
     trials: list[Trial]
     settings: dict[str, str]
     cut: list[str]
-    examples: list[Fact]
+    examples: list[Example]
 
 
 def overview(explorer: Explorer) -> OverviewPage:
@@ -139,11 +147,11 @@ def _settings(plan: Plan) -> dict[str, str]:
     return found
 
 
-def _examples(explorer: Explorer) -> list[Fact]:
-    """Return facts of different relations to ask about: validation facts where there are any."""
+def _examples(explorer: Explorer) -> list[Example]:
+    """Return questions of different relations, whose answers are not known where there is a test part."""
     split = explorer.split
-    facts = split.valid if len(split.valid) else explorer.kb.facts
+    facts = split.test if isinstance(explorer.data, Split) and len(split.test) else explorer.kb.facts
     _, first = np.unique(facts[:, 1], return_index=True)
     rows = facts[first[:: max(1, len(first) // NUM_EXAMPLES)][:NUM_EXAMPLES]].tolist()
     names = split.entities
-    return [Fact(names[head], split.relations[relation], names[tail]) for head, relation, tail in rows]
+    return [Example(names[head], split.relations[relation]) for head, relation, _ in rows]
