@@ -5,9 +5,9 @@ import pytest
 
 from neurallp import learn, load
 from neurallp.datasets.family import family_knowledge_base
-from neurallp.graph import parallel
 from neurallp.graph.knowledge_base import split_triples
 from neurallp.io.triples import write_triples
+from neurallp.reasoning.scorers import weighted
 from neurallp.weighting import fitting
 
 #: Everything is decided by trials; only sizes are kept small.
@@ -75,7 +75,7 @@ def test_equal_runs_write_equal_files_on_any_number_of_threads(parts, tmp_path, 
     data = load(write_folder(tmp_path / "data", parts))
     for threads in (1, 3):
         monkeypatch.setattr(fitting, "num_cores", lambda threads=threads: threads)
-        monkeypatch.setattr(parallel, "num_cores", lambda threads=threads: threads)
+        monkeypatch.setattr(weighted, "num_cores", lambda threads=threads: threads)
         learn(data, **SIZES).save(tmp_path / str(threads))
     assert files_of(tmp_path / "1") == files_of(tmp_path / "3")
 

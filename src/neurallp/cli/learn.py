@@ -64,7 +64,7 @@ def learn(
     Settings that are not given are chosen by trials on the validation part (a part of train where there is
     none). Learning never uses the test part; `neurallp evaluate` ranks it.
     """
-    from ..pipeline.clock import Clock
+    from ..pipeline.callbacks import Clock
 
     clock = Clock(minutes)
     wanted: dict[str, Any] = {"preset": preset, "train": train, "weigh": weigh}

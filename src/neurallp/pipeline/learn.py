@@ -24,8 +24,7 @@ from ..rules.rule import Rule
 from ..weighting.kinds import as_candidates, get_kind
 from ..weighting.kinds.base import Candidate
 from ..weighting.weighted_rules import WeightedRules
-from .callbacks import Callbacks
-from .clock import Clock, TimeIsOver
+from .callbacks import Callbacks, Clock, TimeIsOver
 from .plan import NEURAL, Planner
 from .program import LearnedProgram, Program, RuleProgram
 

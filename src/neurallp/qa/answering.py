@@ -13,8 +13,7 @@ from ..graph.arrays import Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.scores import Scores
 from ..neural.training import one_torch_thread
-from ..reasoning.base import BaseReasoner
-from ..reasoning.reasoner import require_relations
+from ..reasoning.reasoner import BaseReasoner, require_relations
 from ..rules.paths import find_paths
 from ..rules.rule import Rule
 from ..rules.support import body_ids, count_paths

@@ -11,6 +11,7 @@ from ..errors import ConfigError, DataError, DataWarning
 from ..evaluation import best_places, rank_within
 from ..graph.arrays import Flags, Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
+from ..graph.operators import Operators
 from ..graph.questions import KnownAnswers
 from ..graph.scores import Scores
 from ..graph.vocabulary import Relations, relation_of
@@ -18,7 +19,6 @@ from ..rules.paths import count_edges, find_paths, follow, reachable_sets, reach
 from ..rules.rule import Rule
 from ..rules.support import body_ids
 from .answers import Answer, MissingFact, Predictions, Proof, Reason, Rest, Term, WhyNot
-from .base import BaseReasoner
 from .calibration import Calibration
 from .probabilities import Probabilities
 from .scorers import Basis, HasRelations, RuleScorer, RuleShare, choose_scorer
@@ -39,6 +39,23 @@ ROUNDING = 1e-9
 
 #: Paths of a reason that are counted.
 MAX_PATHS = 999
+
+
+class BaseReasoner:
+    """Binds something learned for `relations` to the facts of a knowledge base."""
+
+    def __init__(self, kb: KnowledgeBase, relations: Relations, engine: str = "auto") -> None:
+        self.kb = kb.with_relations(relations)
+        self.operators = Operators.of(self.kb)
+        self._engine = engine
+
+    @property
+    def relations(self) -> Relations:
+        """The relations that can be asked and that rules may use."""
+        return self.kb.relations
+
+    def _names(self, entities: Iterable[int]) -> tuple[str, ...]:
+        return tuple(self.kb.entities[entity] for entity in entities)
 
 
 class Reasoner(BaseReasoner):

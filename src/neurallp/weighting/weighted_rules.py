@@ -3,15 +3,20 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
 
 from ..config import KINDS
-from ..graph.arrays import Flags, Floats
+from ..graph.arrays import Flags, Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
+from ..graph.questions import KnownAnswers
 from ..graph.vocabulary import Relations
 from ..rules.rule import Rule, RuleFilter, RuleSet
 from ..rules.support import measure
 from .kinds import get_kind
 from .kinds.base import Candidate
+from .masking import linked_pairs, links_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +93,42 @@ class WeightedRules:
         rule = get_kind(candidate.kind).rule(self.relations, query, candidate, exclude_source)
         weight, confidence = float(weighted.totals[number]), float(weighted.confidences[number])
         return replace(rule, weight=weight, confidence=confidence)
+
+
+class ExcludedCandidates:
+    """The one place that says which entities scorers of weighted rules give minus infinity."""
+
+    def __init__(self, weighted: WeightedRules, kb: KnowledgeBase) -> None:
+        self.weighted, self.kb = weighted, kb
+
+    def pairs(self, sources: Ids, query: int) -> tuple[Ids, Ids]:
+        """Return pairs of row and entity: the row's source has that entity as no candidate.
+
+        The source is none where no fact of the relation is reflexive. Where linked entities are excluded,
+        those of other relations are: a known answer of the query itself stays an answer.
+        """
+        own = np.arange(len(sources)) if self.weighted.excludes_source(query) else np.zeros(0, np.int64)
+        if not self.weighted.excludes_linked:
+            return own, sources[own]
+        rows, entities = linked_pairs(self._links, sources)
+        known = self._key(*self._known.pairs(sources, np.full(len(sources), query)))
+        linked = ~np.isin(self._key(rows, entities), known)
+        return np.concatenate([own, rows[linked]]), np.concatenate([sources[own], entities[linked]])
+
+    def has(self, source: int, query: int, answer: int) -> bool:
+        """Return whether one answer is no candidate."""
+        return bool((self.pairs(np.array([source]), query)[1] == answer).any())
+
+    def _key(self, rows: Ids, entities: Ids) -> Ids:
+        return rows * len(self.kb.entities) + entities
+
+    @cached_property
+    def _links(self) -> KnownAnswers:
+        return links_of(self.kb.facts)
+
+    @cached_property
+    def _known(self) -> KnownAnswers:
+        return KnownAnswers(self.kb.facts, len(self.kb.relations))
 
 
 def select_rules(
