@@ -9,6 +9,14 @@ import torch
 torch.set_num_threads(1)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Keep the tests of a file, and all tests of the costly `cinema`, in one process of a parallel run."""
+    for item in items:
+        group = "cinema" if "cinema" in getattr(item, "fixturenames", ()) else item.nodeid.split("::")[0]
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(scope="session")
 def cinema():
     """A small world of films, questions about it, and a program that learned from them."""

@@ -74,10 +74,13 @@ def learn(
     if not as_json:
         say(_describe(split))
 
+    from ..io.models.folders import make_folder
     from ..pipeline.learn import learn as learn_program
     from .callbacks import LearningProgress
 
     wanted |= {"engine": engine, "device": choose_device(device, engine)}
+    if not dry_run:
+        make_folder(out)
     with LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks:
         program = learn_program(split, minutes=clock, callbacks=callbacks, **wanted)
         in_time = not (clock.is_over or callbacks.is_interrupted)

@@ -13,7 +13,7 @@ from ..errors import ConfigError, require_choice, require_positive
 from ..evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
 from ..graph.knowledge_base import KnowledgeBase, Split
 from ..graph.questions import KnownAnswers, Questions
-from ..graph.vocabulary import INVERSE_MARK, Relations
+from ..graph.vocabulary import Relations, relation_of
 from ..io.files import AnyPath
 from ..io.models import folders
 from ..io.models import weighted as weighted_folders
@@ -345,7 +345,7 @@ class RuleProgram(Program):
     def relations(self) -> Relations:
         """The relations that the rules mention, in order of appearance."""
         names = (name for rule in self.given for name in (rule.target, *rule.body))
-        return Relations(dict.fromkeys(name.removeprefix(INVERSE_MARK) for name in names))
+        return Relations(dict.fromkeys(map(relation_of, names)))
 
     def _best_rules(
         self, queries: list[int], wanted: RuleFilter, limit: int, kb: KnowledgeBase | None

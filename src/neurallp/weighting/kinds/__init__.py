@@ -9,7 +9,7 @@ import numpy as np
 from ...config import KINDS
 from ...errors import ConfigError
 from ...graph.arrays import Floats
-from ...graph.vocabulary import INVERSE_MARK, Relations
+from ...graph.vocabulary import Relations, relation_of
 from ...rules.rule import Rule
 from ..features import Features, Plan, ask
 from ..features_kernels import Entries
@@ -106,7 +106,7 @@ def _concatenate(found: Sequence[tuple[int, RuleFeatures]]) -> NumpyFeatures:
 def as_candidates(rules: Iterable[Rule], relations: Relations) -> Iterator[tuple[int, Candidate]]:
     """Yield the query and the candidate of each rule whose relations are known."""
     for rule in rules:
-        if all(name.removeprefix(INVERSE_MARK) in relations for name in (rule.target, *rule.body)):
+        if all(relation_of(name) in relations for name in (rule.target, *rule.body)):
             candidate = get_kind(rule.kind).candidate(rule, relations)
             if candidate is not None:
                 yield relations.operator_id(rule.target), candidate
