@@ -9,12 +9,10 @@ import torch
 torch.set_num_threads(1)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_itemcollected(item):
     """Keep the tests of a file, and all tests of the costly `cinema`, in one process of a parallel run."""
-    for item in items:
-        group = "cinema" if "cinema" in getattr(item, "fixturenames", ()) else item.nodeid.split("::")[0]
-        item.add_marker(pytest.mark.xdist_group(group))
+    group = "cinema" if "cinema" in getattr(item, "fixturenames", ()) else item.nodeid.split("::")[0]
+    item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,16 @@ from neurallp.weighting import fitting
 #: Everything is decided by trials; only sizes are kept small.
 SIZES = {"num_candidates": 20, "num_pairs": 20, "max_questions": 60, "num_mined": 50, "num_counted": 20}
 
+#: The neural model is trained, and nothing is left to trials.
+NEURAL = {
+    "num_epochs": 2,
+    "embedding_size": 8,
+    "hidden_size": 8,
+    "max_length": 2,
+    "kinds": "chain,prior",
+    "masking": "fact",
+}
+
 
 @pytest.fixture(scope="module")
 def parts():
@@ -42,7 +52,7 @@ def files_of(folder):
 
 
 @pytest.mark.filterwarnings("ignore::neurallp.errors.DataWarning")
-@pytest.mark.parametrize("settings", [{}, {"num_epochs": 2, "embedding_size": 8, "hidden_size": 8}])
+@pytest.mark.parametrize("settings", [{}, NEURAL])
 def test_the_test_part_changes_no_byte_of_the_model(run, parts, tmp_path, settings):
     given = {
         "present": parts,
@@ -68,6 +78,9 @@ FLAGS = {
     "num_epochs": "--epochs",
     "embedding_size": "--embedding-size",
     "hidden_size": "--hidden-size",
+    "max_length": "--length",
+    "kinds": "--kinds",
+    "masking": "--masking",
 }
 
 
