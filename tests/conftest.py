@@ -9,12 +9,6 @@ import torch
 torch.set_num_threads(1)
 
 
-def pytest_itemcollected(item):
-    """Keep the tests of a file, and all tests of the costly `cinema`, in one process of a parallel run."""
-    group = "cinema" if "cinema" in getattr(item, "fixturenames", ()) else item.nodeid.split("::")[0]
-    item.add_marker(pytest.mark.xdist_group(group))
-
-
 @pytest.fixture(scope="session")
 def cinema():
     """A small world of films, questions about it, and a program that learned from them."""
