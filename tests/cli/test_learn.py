@@ -237,13 +237,15 @@ def running(data, tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    await_file(out / "checkpoint.safetensors", process)
-    yield process, out
-    process.kill()
-    process.communicate()
+    try:
+        await_file(out / "checkpoint.safetensors", process)
+        yield process, out
+    finally:
+        process.kill()
+        process.communicate()
 
 
-def await_file(path, process, seconds=60):
+def await_file(path, process, seconds=300):
     for _ in range(seconds * 20):
         if path.exists():
             return
@@ -255,7 +257,7 @@ def await_file(path, process, seconds=60):
 def test_ctrl_c_keeps_the_best_epoch_and_resume_continues(run, data, running):
     process, out = running
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=300)
     assert (process.returncode, errors) == (130, b"")
     assert b"Next: neurallp rules" in output
     assert (out / "metrics.json").exists()
