@@ -34,6 +34,9 @@ MAX_LOG_ODDS = 6.0
 #: Of an answer: log odds of its rule, the three of its question's wording, log of its relative score.
 NUM_FEATURES = 5
 
+#: What a coefficient's square costs, in log likelihood.
+PENALTY = 0.02
+
 Surprisal = Callable[[str], float]
 
 
@@ -153,7 +156,7 @@ def _fit(features: Floats, right: Floats, weights: Floats) -> tuple[Floats, floa
         coefficients = nn.functional.softplus(raw)
         odds = inputs @ coefficients + intercept
         log_likelihood = counts * odds - total * nn.functional.softplus(odds)
-        value = -log_likelihood.sum() + 0.5 * (coefficients.square().sum() + 0.01 * intercept.square())
+        value = -log_likelihood.sum() + PENALTY * (coefficients.square().sum() + intercept.square())
         value.backward()  # type: ignore[no-untyped-call]
         return value
 
