@@ -1,7 +1,7 @@
 """Sixty odd questions about the films of `cinema`, written before any answer was seen.
 
-Each has what answers it: names, "yes", "no", or DECLINE where no fact of the graph can; a question that may be
-answered or declined has both. {film}, {other}, {director}, {writer}, {actor} and {partner} are names; a
+Each has what answers it: names, "yes", "no", or DECLINE where no fact of the graph can; a question that may
+be answered or declined has both. {film}, {other}, {director}, {writer}, {actor} and {partner} are names; a
 misspelt one ends with "~".
 """
 
@@ -84,7 +84,7 @@ def links_of(kb):
 
 
 def name_the_roles(links):
-    """Return a film with two actors who share few films, its crew, and a film that has nothing to do with it."""
+    """Return a film, two of its actors, its crew, and a film that none of them had a part in."""
     films = sorted({film for film, relation in links if relation == "directed_by"})
     film = films[7]
     actor, partner = sorted(links[film, "starred_actors"])[:2]

@@ -57,8 +57,7 @@ class KnownPhrase:
         return " ".join((*words[:position], name, *words[position:]))
 
     def likeness(self, phrase: Phrase, surprisal: Surprisal) -> float:
-        """Return the share of both phrases' words that they have in common, weighted by surprisal squared.
-"""
+        """Return the share of both phrases' words that they have in common, weighted by surprisal squared."""
         if phrase == self.phrase:
             return 1.0
         mine, theirs = set(self.phrase.words), set(phrase.words)
