@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def count_seconds(program: Program, split: Split) -> Iterator[tuple[str, Any]]:
-    """Yield for each relation of `SINGLE` how many with one are given another at 50 % or more, not in test."""
+    """Yield for each relation of `SINGLE` how many with one are given a wrong other at 50 % or more."""
     reasoner, true = program.reasoner(split.given), {tuple(triple) for triple in split.true_triples.tolist()}
     for name in SINGLE:
         if name not in split.relations:

@@ -66,7 +66,7 @@ def test_a_fact_that_is_both_known_and_held_out_counts_as_known():
 
 
 def drawn(num, seed=0):
-    """Return a drawing of people with known answers, with held-out ones and with neither, and some sources."""
+    """Return entities with known, with held-out and without answers, the names drawn, and their weights."""
     facts = [(f"p{i}", "r", f"q{i % 7}") for i in range(400)] + [(f"z{i}", "s", "q0") for i in range(400)]
     kb = KnowledgeBase.from_triples(facts)
     known = KnowledgeBase(kb.entities, kb.relations, np.delete(kb.facts, np.arange(300, 400), axis=0))
@@ -85,7 +85,7 @@ def test_sources_stand_for_all_entities():
 
 
 def test_sources_that_may_have_an_answer_are_drawn_more_often():
-    kb, names, weights = drawn(200)
+    _, names, weights = drawn(200)
     weight = {name[0]: w for name, w in zip(names, weights.tolist(), strict=True)}
     held_out = [w for name, w in zip(names, weights, strict=True) if name[0] == "p" and int(name[1:]) >= 300]
     assert held_out == [1.0] * 100
