@@ -25,7 +25,7 @@ from .calibration import NUM_FREE, Calibration, compute_features, sigmoid
 from .calibration_sample import NUM_CASES, Sample
 
 #: Knots of the piecewise linear function, at quantiles of the right answers.
-NUM_KNOTS = 6
+NUM_KNOTS = 8
 
 #: The standard deviation of what the log odds of a query and case differ by from those of all.
 SPREAD = 1.0

@@ -21,7 +21,7 @@ from .domains import Domains
 NUM_SHOWN = 10
 
 #: Questions that are asked in all, about; more where so many relations get `MIN_SOURCES` each.
-MAX_QUESTIONS = 16_000
+MAX_QUESTIONS = 24_000
 
 #: Sources that are drawn of each query, at least, about.
 MIN_SOURCES = 20

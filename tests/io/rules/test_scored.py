@@ -30,7 +30,7 @@ main :- entity_list(Entities),
 PRINT_PROBABILITIES = """
 :- initialization(main).
 main :- entity_list(Entities),
-    forall(( member(Query, [QUERIES]), member(Source, Entities), probabilities(Source, Query, Answers),
+    forall(( member(Query, [QUERIES]), member(Source, Entities), probabilities(Source, Query, 100, Answers),
              member(answer(Entity, _, P), Answers) ),
            ( maplist(atom_codes, [Source, Entity], Codes),
              ( P == known -> Shown = P ; format(atom(Shown), "~17g", [P]) ),

@@ -8,13 +8,14 @@ from .atoms import decimal
 from .logic import operator_term
 
 PROGRAM = """
-% ?- probabilities(anna, uncle, Answers).    answer(Entity, Score, Probability), the best first
+% ?- probabilities(anna, uncle, 10, Answers).   answer(Entity, Score, Probability), the ten best
 % A probability is how likely the fact is true, given all facts; it is `known` where it is one of them.
-probabilities(Source, Query, Answers) :-
+probabilities(Source, Query, Number, Answers) :-
     scores(Source, Query, Pairs), targets(Source, Query, Known),
     evidence(Source, Query, Pairs, Known, Evidence),
-    findall(answer(Entity, Score, P), answer(Pairs, Known, Evidence, Entity, Score, P), Found),
-    sort(2, @>=, Found, Answers).
+    sort(2, @>=, Pairs, Sorted), length(Sorted, All), Size is min(Number, All),
+    length(Best, Size), append(Best, _, Sorted),
+    findall(answer(Entity, Score, P), answer(Best, Known, Evidence, Entity, Score, P), Answers).
 
 answer(Pairs, Known, Evidence, Entity, Score, P) :-
     member(Entity-Score, Pairs), ( memberchk(Entity, Known) -> P = known ; likely(Score, Evidence, P) ).
