@@ -141,11 +141,12 @@ def show_probability(probability: float | None) -> str:
 
 def reliability_table(found: "Mapping[str, Mapping[str, Reliability]]") -> "Table":
     """Return the calibration errors of probabilities for each group of sources and choice of answers."""
-    table = plain_table("source has", "answers", numbers=("ECE", "Brier", "number", "right"))
+    table = plain_table("source has", "answers", numbers=("ECE", "by chance", "Brier", "number", "right"))
     for group, choices in found.items():
         for number, (choice, each) in enumerate(choices.items()):
             counts = f"{each.counts.sum():,}", f"{each.num_right:,}"
-            table.add_row("" if number else group, choice, f"{each.ece:.4f}", f"{each.brier:.4f}", *counts)
+            measures = (f"{value:.4f}" for value in (each.ece, each.chance, each.brier))
+            table.add_row("" if number else group, choice, *measures, *counts)
     return table
 
 

@@ -188,7 +188,7 @@ class Run:
         self.callbacks.on_stage("calibrate", MAX_QUESTIONS)
         try:
             with suppress(DataError):
-                program.calibrate(self.held_out_split(program.plan.seed), self._on_calibrated)
+                program.calibrate(self.split, self._on_calibrated)
         except TimeIsOver:
             self.cut.append("calibration")
         except KeyboardInterrupt:

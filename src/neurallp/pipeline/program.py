@@ -3,7 +3,7 @@
 Importing this module, and loading weighted or given rules, needs no torch: a neural model is loaded on use.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -92,10 +92,12 @@ class Program(BaseProgram[Reasoner]):
         order: RuleOrder = "clarity",
         wanted: RuleFilter | None = None,
         kb: KnowledgeBase | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> list[Listing]:
         """Return the rules of a query, or of all, as a person reads them: reasons first, in groups.
 
         Groups, examples and the order by clarity need facts: `kb`, or the knowledge base learned from.
+        `labels` are what entities are called in examples.
         """
         require_positive("limit", limit)
         require_choice("order", order, get_args(RuleOrder))
@@ -104,7 +106,7 @@ class Program(BaseProgram[Reasoner]):
         found = self._best_rules(self._queries(query), wanted, MAX_LISTED, facts)
         facts = None if facts is None else facts.with_relations(self.relations)
         counted = [(name, list(filter(wanted.keeps_counted, found.about(name)))) for name in found.targets]
-        return [list_rules(name, rules, facts, limit, order) for name, rules in counted if rules]
+        return [list_rules(name, rules, facts, limit, order, labels) for name, rules in counted if rules]
 
     def _queries(self, query: str | None) -> list[int]:
         every = range(self.relations.num_operators)

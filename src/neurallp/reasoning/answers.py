@@ -1,7 +1,7 @@
 """Results of a reasoner: answers, proofs, missing facts and predictions."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import floor, log10
 
 from ..graph.arrays import Flags, Floats, Ids
@@ -9,6 +9,13 @@ from ..graph.knowledge_base import KnowledgeBase
 from ..graph.vocabulary import is_inverse, relation_of
 from ..rules.rule import Rule, atom
 from .svg import draw_paths
+
+#: What to call entities, by name; an entity without a label is called by its name.
+Labels = Mapping[str, str]
+
+
+def _label(name: str, labels: Labels) -> str:
+    return labels.get(name, name)
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,10 @@ class Answer:
 
     def __str__(self) -> str:
         return atom(self.query, self.source, self.entity)
+
+    def with_labels(self, labels: Labels) -> "Answer":
+        """Return the answer with labels instead of names, for people to read."""
+        return replace(self, source=_label(self.source, labels), entity=_label(self.entity, labels))
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,10 @@ class Reason:
     contribution: float
     num_paths: int = 1
     num_others: int | None = None
+
+    def with_labels(self, labels: Labels) -> "Reason":
+        """Return the reason with labels along its path instead of names."""
+        return replace(self, path=tuple(_label(name, labels) for name in self.path))
 
     @property
     def facts(self) -> str:
@@ -159,6 +174,13 @@ class Proof:
             words = [word, *[""] * len(told)]
             lines += [_line(words[i], *each, largest) for i, each in enumerate(told)]
         return "\n".join(lines)
+
+    def with_labels(self, labels: Labels) -> "Proof":
+        """Return the proof with labels instead of names, for people to read; it has no terms."""
+        reasons, against = (
+            tuple(each.with_labels(labels) for each in side) for side in (self.reasons, self.against)
+        )
+        return Proof(self.answer.with_labels(labels), (), reasons, against, self.rests)
 
     def svg(self) -> str:
         """Return a drawing of the facts: one box for each entity, arrows as wide as what they contribute."""
