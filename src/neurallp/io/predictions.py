@@ -13,15 +13,13 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
-import numpy as np
-
 from ..errors import ConfigError, FormatError, import_extra
 from ..reasoning.answers import Predictions
 from .files import AnyPath, is_gzip, replacing, suffix_of
 from .names import find_unwritable, quote_field
 from .triples.rdf import OWN, Names
 
-COLUMNS = ("head", "relation", "tail", "probability", "score", "known")
+COLUMNS = tuple(Predictions.SCHEMA)
 
 Row = tuple[Any, ...]
 RowWriter = Callable[[Row], object]
@@ -60,12 +58,11 @@ def find_writer(path: AnyPath) -> Writer:
 
 def _write_parquet(file: BinaryIO, batches: Iterator[Predictions]) -> int:
     pa, parquet = import_extra("pyarrow", "formats"), import_extra("pyarrow.parquet", "formats")
-    kinds = pa.string(), pa.string(), pa.string(), pa.float64(), pa.float64(), pa.bool_()
-    schema = pa.schema(list(zip(COLUMNS, kinds, strict=True)))
+    schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in Predictions.SCHEMA.items()])
     num_rows = 0
     with parquet.ParquetWriter(file, schema) as writer:
         for batch in batches:
-            writer.write_table(pa.table(_columns(batch), schema))
+            writer.write_table(batch.to_arrow())
             num_rows += len(batch)
     return num_rows
 
@@ -76,7 +73,7 @@ def _write_text(begin: Callable[[TextIO], RowWriter]) -> Writer:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         write_row = begin(text)
         for batch in batches:
-            for row in zip(*(column.tolist() for column in _columns(batch).values()), strict=True):
+            for row in zip(*batch.columns().values(), strict=True):
                 write_row(row)
             num_rows += len(batch)
         text.detach()  # flushes, and leaves the file open for the caller
@@ -137,21 +134,6 @@ def _statements(text: TextIO) -> RowWriter:
         return text.write("\n".join(lines) + "\n")
 
     return write_row
-
-
-def _columns(batch: Predictions) -> dict[str, Any]:
-    names = np.array(batch.kb.entities.names, dtype=object)
-    heads, tails = batch.ends
-    relation = np.full(len(batch), batch.relation, dtype=object)
-    columns = names[heads], relation, names[tails], _told(batch), batch.scores, batch.is_known
-    return dict(zip(COLUMNS, columns, strict=True))
-
-
-def _told(batch: Predictions) -> Any:
-    """Return the probability of each row; None for known facts, and where there is no calibration."""
-    if batch.probabilities is None:
-        return np.full(len(batch), None)
-    return np.where(batch.is_known, np.full(len(batch), None), batch.probabilities)
 
 
 TEXT_WRITERS = {
