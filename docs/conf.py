@@ -1,0 +1,42 @@
+"""Settings of the documentation site; nothing is fetched while it is built."""
+
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
+# Notebooks run in processes of their own, which find this version of the package by the path.
+os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:2])
+
+import neurallp  # noqa: E402
+
+project = "neurallp"
+author = "The neurallp authors"
+copyright = author  # noqa: A001
+version = release = neurallp.__version__
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "code_reference", "run_blocks"]
+exclude_patterns = ["_build", "_ext"]
+
+html_theme = "furo"
+html_title = f"neurallp {version}"
+html_copy_source = False
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+suppress_warnings = [
+    "toc.empty_glob",  # a page of an optional part may be absent
+    "myst.xref_missing",  # links to files of the repository outside docs/, which tests/docs checks
+]
+
+nb_execution_mode = "auto"
+nb_execution_in_temp = True
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_default_options = {"members": True, "undoc-members": False, "show-inheritance": False}
+autodoc_preserve_defaults = True
