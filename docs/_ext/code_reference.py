@@ -84,52 +84,25 @@ class Commands(Generated):
 
 
 def _describe(command: Any, name: str, level: int) -> list[str]:
+    import typer
+
     children = getattr(command, "commands", {})
-    parts = [] if level == 1 else [f"{'#' * min(level, 4)} `{name}`"]
+    context = typer.Context(command, info_name=name)
+    parts = []
     if level > 1:
-        parts.append(escape_markdown(command.help or ""))
-    shown = [param for param in command.params if not getattr(param, "hidden", False)]
-    if shown and (level > 1 or not children):
-        arguments = [param for param in shown if param.param_type_name == "argument"]
-        usage = " ".join([name, *(_place(param) for param in arguments), *["[OPTIONS]"]])
-        parts.append(f"```text\n{usage}\n```")
-    if rows := [_row(param) for param in shown]:
-        parts.append("\n".join(["| argument or option | default | meaning |", "|---|---|---|", *rows]))
+        usage = " ".join([name, *command.collect_usage_pieces(context)])
+        parts = [f"{'#' * level} `{name}`", escape_markdown(command.help or ""), f"```text\n{usage}\n```"]
+    records = (param.get_help_record(context) for param in command.params)
+    if rows := [_row(*record) for record in records if record is not None]:
+        parts.append("\n".join(["| argument or option | meaning |", "|---|---|", *rows]))
     for child in children.values():
         parts += _describe(child, f"{name} {child.name}", level + 1)
     return parts
 
 
-def _place(param: Any) -> str:
-    name = (param.metavar or param.name).upper().strip("[]")
-    return name if param.required else f"[{name}]"
-
-
-def _row(param: Any) -> str:
-    names = [*param.opts, *param.secondary_opts]
-    shown = ", ".join(f"`{name}`" for name in names)
-    if param.param_type_name == "argument":
-        shown = f"`{_place(param)}`"
-    choices = getattr(param.type, "choices", ())
-    values = f" ({', '.join(f'`{_value(choice)}`' for choice in choices)})" if choices else ""
-    default = _default(param)
-    return f"| {shown}{values} | {default} | {escape_markdown(param.help or '')} |"
-
-
-def _value(choice: Any) -> str:
-    return str(getattr(choice, "value", choice))
-
-
-def _default(param: Any) -> str:
-    told = getattr(param, "show_default", None)
-    if isinstance(told, str):
-        return escape_markdown(told)
-    default = param.default
-    if param.required or default is None or callable(default) or str(default).startswith("Sentinel"):
-        return "" if not param.required else "required"
-    if isinstance(default, bool):
-        return "yes" if default else "no"
-    return f"`{_value(default)}`"
+def _row(names: str, told: str) -> str:
+    shown = names.replace("|", "\\|")
+    return f"| `{shown}` | {escape_markdown(told)} |"
 
 
 class Settings(Generated):

@@ -28,9 +28,14 @@ from sphinx.util.docutils import SphinxDirective
 WIDTH = "100"
 
 MAKE_FAMILIES = """
+import random
 from neurallp.datasets.family import family_triples
 from neurallp.io.triples import write_triples
-write_triples("family.tsv", family_triples(num_people=120, seed=0))
+
+facts = list(family_triples(num_people=120, seed=0))
+random.Random(0).shuffle(facts)
+write_triples("family.tsv", facts[250:])
+write_triples("secret.tsv", facts[:250])
 write_triples("strangers.tsv", family_triples(num_people=60, seed=1))
 """
 
