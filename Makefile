@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: setup system demo test lint format check bench clean
+.PHONY: setup system demo test lint format check docs dist dist-check bench clean
 
 setup: $(VENV)/.developed
 
@@ -16,6 +16,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 $(VENV)/.developed: $(VENV)/.installed
 	$(INSTALL) '.[dev]'
+	touch $@
+
+$(VENV)/.documented: $(VENV)/.installed
+	$(INSTALL) '.[docs]'
 	touch $@
 
 # What some tests run besides Python; without it they are skipped.
@@ -43,8 +47,12 @@ format: setup
 
 check: lint test
 
+docs: $(VENV)/.documented
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 bench: setup
 	$(BIN)/python benchmarks/engine.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) docs/_build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -104,9 +104,12 @@ class FileBlock(PageDirective):
 
 
 class RunBlock(PageDirective):
-    """Commands, shown with their output; `:fails:` where the last one is an error."""
+    """Commands, shown with their output; `:fails:` where one is an error, `:shows:` a drawing they make."""
 
-    option_spec: ClassVar[dict[str, Any]] = {"fails": directives.flag}  # type: ignore[misc]
+    option_spec: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "fails": directives.flag,
+        "shows": directives.path,
+    }
 
     def run(self) -> list[nodes.Node]:
         """Run the commands and show them."""
@@ -116,7 +119,11 @@ class RunBlock(PageDirective):
             shown.append(f"{line}\n{output}".rstrip("\n"))
             if status and "fails" not in self.options:
                 raise self.error(f"{line} failed:\n{output}")
-        return [self.block("\n".join(shown), "console")]
+        drawn: list[nodes.Node] = []
+        if "shows" in self.options:
+            drawing = (self.folder / self.options["shows"]).read_text(encoding="utf-8")
+            drawn = [nodes.raw("", f'<div style="overflow-x:auto">{drawing}</div>', format="html")]
+        return [self.block("\n".join(shown), "console"), *drawn]
 
     def _run(self, command: str) -> tuple[int, str]:
         known = json.loads((self.folder / "outputs.json").read_text(encoding="utf-8"))
