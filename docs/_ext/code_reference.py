@@ -122,12 +122,18 @@ class Settings(Generated):
 def _settings_of(config: Any) -> list[str]:
     hints = get_type_hints(config)
     rows = [
-        f"| `{each.name}` | {_option_of(each)} | `{each.default!r}` | "
-        f"{escape_markdown(_type_of(hints[each.name]))} | {escape_markdown(each.metadata.get('help') or '')} |"
+        [
+            f"`{each.name}`",
+            _option_of(each),
+            f"`{each.default!r}`",
+            escape_markdown(_type_of(hints[each.name])),
+            escape_markdown(each.metadata.get("help") or ""),
+        ]
         for each in dataclasses.fields(config)
     ]
     head = ["| setting | option | default | type | meaning |", "|---|---|---|---|---|"]
-    return [f"## {config.__name__}", escape_markdown(config.__doc__ or ""), "\n".join([*head, *rows])]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return [f"## {config.__name__}", escape_markdown(config.__doc__ or ""), "\n".join([*head, *lines])]
 
 
 def _option_of(each: Any) -> str:
@@ -152,20 +158,15 @@ def escape_markdown(text: str) -> str:
 
 def escape_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Turn the code spans of a docstring into literals, and escape the rest, for reStructuredText."""
-    if name.endswith(("errors",)):
-        return
     for number, line in enumerate(lines):
-        if line.lstrip().startswith((">>>", "...")) or not line.strip():
-            continue
-        parts = re.split(r"(`[^`]+`)", line)
-        lines[number] = "".join(
-            f"`{part}`" if part.startswith("`") and len(part) > 1 else re.sub(r"([*|_]+)(?=\W|$)|\*", _escape, part)
-            for part in parts
-        )
+        if not line.lstrip().startswith((">>>", "...")):
+            lines[number] = "".join(map(_escape_part, re.split(r"(`[^`]+`)", line)))
 
 
-def _escape(found: "re.Match[str]") -> str:
-    return "".join("\\" + letter for letter in found.group())
+def _escape_part(part: str) -> str:
+    if part.startswith("`") and len(part) > 1:
+        return f"`{part}`"
+    return re.sub(r"[*|_]+(?=\W|$)|\*", lambda found: "".join("\\" + each for each in found.group()), part)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
