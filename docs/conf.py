@@ -8,6 +8,11 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
 # Notebooks run in processes of their own, which find this version of the package by the path.
 os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:2])
+# A profile of their own: nothing of the user's, and no remark about connections within this machine.
+PROFILE = HERE / "_build" / "ipython" / "profile_default"
+PROFILE.mkdir(parents=True, exist_ok=True)
+(PROFILE / "ipython_kernel_config.py").write_text("get_config().Application.log_level = 40\n")
+os.environ["IPYTHONDIR"] = str(PROFILE.parent)
 
 import neurallp  # noqa: E402
 

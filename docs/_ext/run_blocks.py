@@ -47,7 +47,7 @@ def make_sample(app: Sphinx) -> None:
     """Run the commands that every page may take for granted, in processes of their own."""
     folder = Path(app.outdir).parent / "sample"
     app.config.sample_folder = str(folder)
-    if (folder / "outputs.json").exists():
+    if is_current(folder / "outputs.json"):
         return
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -64,6 +64,14 @@ def make_sample(app: Sphinx) -> None:
         env={**os.environ, "COLUMNS": WIDTH},
     )
     (folder / "outputs.json").write_text(json.dumps({LEARN: done.stdout}), encoding="utf-8")
+
+
+def is_current(made: Path) -> bool:
+    """Return whether a file is newer than all code."""
+    import neurallp
+
+    sources = [Path(__file__), *Path(str(neurallp.__file__)).parent.rglob("*.py")]
+    return made.exists() and made.stat().st_mtime > max(each.stat().st_mtime for each in sources)
 
 
 class PageDirective(SphinxDirective):
