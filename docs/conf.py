@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
@@ -22,6 +23,7 @@ copyright = author  # noqa: A001
 version = release = neurallp.__version__
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "code_reference", "run_blocks"]
+OPTIONAL_PAGES = ("explorer", "programs", "scale")
 exclude_patterns = ["_build", "_ext"]
 
 html_theme = "furo"
@@ -30,10 +32,6 @@ html_copy_source = False
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-suppress_warnings = [
-    "toc.empty_glob",  # a page of an optional part may be absent
-    "myst.xref_missing",  # links to files of the repository outside docs/, which tests/docs checks
-]
 
 nb_execution_mode = "auto"
 nb_execution_in_temp = True
@@ -45,3 +43,16 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_default_options = {"members": True, "undoc-members": False, "show-inheritance": False}
 autodoc_preserve_defaults = True
+
+
+def leave_out_absent_pages(app: Any, docname: str, source: list[str]) -> None:
+    """Drop the pages of parts that this version does not have from the contents."""
+    if docname == "index":
+        lines = source[0].splitlines()
+        absent = [page for page in OPTIONAL_PAGES if not (HERE / f"{page}.md").exists()]
+        source[0] = "\n".join(line for line in lines if line not in absent)
+
+
+def setup(app: Any) -> None:
+    """Register what is not an extension of its own."""
+    app.connect("source-read", leave_out_absent_pages)
