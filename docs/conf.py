@@ -26,6 +26,7 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "code_reference", "run_blocks"]
 OPTIONAL_PAGES = ("explorer", "programs", "scale")
 exclude_patterns = ["_build", "_ext"]
 
+smartquotes = False  # options begin with two hyphens
 html_theme = "furo"
 html_title = f"neurallp {version}"
 html_copy_source = False

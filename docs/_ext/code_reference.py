@@ -59,14 +59,14 @@ class PublicNames(Generated):
         for title, modules in sections:
             names = [name for home in modules for name, of in homes.items() if of == home]
             if names:
-                parts += [f"## {title}", *(_autodoc(name, homes[name]) for name in names)]
+                parts += [f"## {title}", *map(_autodoc, names)]
         return "\n\n".join(parts)
 
 
-def _autodoc(name: str, home: str) -> str:
+def _autodoc(name: str) -> str:
     kind = "autoclass" if name[0].isupper() else "autofunction"
     kind = "autoexception" if name.endswith("Error") else kind
-    path = f"neurallp.{home}.{name}"
+    path = f"neurallp.{name}"
     inherited = "\n   :inherited-members: Exception, list, Module, Sequence, Iterator, tuple, Generic"
     return f"```{{eval-rst}}\n.. {kind}:: {path}{inherited if kind == 'autoclass' else ''}\n```"
 

@@ -124,7 +124,7 @@ class RunBlock(PageDirective):
         shown = []
         for line in self.content:
             status, output = self._run(line.removeprefix("$ ").partition("  #")[0].strip())
-            shown.append(f"{line}\n{output}".rstrip("\n"))
+            shown += [line, *map(str.rstrip, output.rstrip().splitlines())]
             if status and "fails" not in self.options:
                 raise self.error(f"{line} failed:\n{output}")
         drawn: list[nodes.Node] = []

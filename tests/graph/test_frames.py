@@ -44,9 +44,13 @@ def test_html_escapes_names_and_shows_the_first_rows_only():
 
 
 def test_a_bar_is_as_long_as_the_share_of_the_largest_and_tells_the_sign():
-    html = html_table({"x": [4.0, -2.0, None]}, ["x"])
+    html = html_table({"x": [4.0, -2.0, None]}, {"x": None})
     assert html.count("width:5.00em") == html.count("width:2.50em") == 1
     assert html.index(frames.FOR) < html.index(frames.AGAINST)
+
+
+def test_a_bar_of_a_share_is_a_share_of_1():
+    assert "width:2.50em" in html_table({"probability": [0.5, 0.1]}, {"probability": 1.0})
 
 
 def test_a_column_without_any_value_is_not_shown():

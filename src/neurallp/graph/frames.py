@@ -17,9 +17,9 @@ class Tabular:
     """A result with rows and columns; `SCHEMA` has the columns and their Arrow types, `[type]` for lists."""
 
     SCHEMA: ClassVar[Mapping[str, str]] = {}
-    #: The columns that HTML shows, and those of them that are drawn as bars.
+    #: The columns that HTML shows, and those with bars: what a full bar stands for (None: the largest value).
     SHOWN: ClassVar[Sequence[str]] = ()
-    BARS: ClassVar[Sequence[str]] = ()
+    BARS: ClassVar[Mapping[str, float | None]] = {}
 
     def columns(self) -> dict[str, Sequence[Any]]:
         """Return the values of each column of `SCHEMA`."""
@@ -59,21 +59,24 @@ def in_columns(records: Iterable[Mapping[str, Any]], names: Iterable[str]) -> di
     return {name: [row[name] for row in rows] for name in names}
 
 
-def html_table(columns: Mapping[str, Sequence[Any]], bars: Sequence[str] = ()) -> str:
+def html_table(columns: Mapping[str, Sequence[Any]], bars: Mapping[str, float | None] | None = None) -> str:
     """Return an HTML table of the first rows; columns without any value are left out.
 
-    A value of a column in `bars` is drawn as a bar beside its number, as long as its share of the column's
-    largest; negative ones in another colour.
+    A value of a column in `bars` has a bar beside its number, as long as its share of what a full bar stands
+    for, or of the column's largest value; negative ones are in another colour.
     """
     shown = {
         name: list(values[:MAX_ROWS])
         for name, values in columns.items()
         if not len(values) or any(value is not None for value in values)
     }
-    largest = {name: max((abs(v) for v in shown.get(name, ()) if v), default=1.0) for name in bars}
+    full = {
+        name: scale or max((abs(value) for value in shown.get(name, ()) if value), default=1.0)
+        for name, scale in (bars or {}).items()
+    }
     head = "".join(f'<th style="{CELL}">{escape(name.replace("_", " "))}</th>' for name in shown)
     rows = [
-        "".join(_cell(value, largest.get(name)) for name, value in zip(shown, row, strict=True))
+        "".join(_cell(value, full.get(name)) for name, value in zip(shown, row, strict=True))
         for row in zip(*shown.values(), strict=True)
     ]
     body = "".join(f"<tr>{row}</tr>" for row in rows)
@@ -82,14 +85,14 @@ def html_table(columns: Mapping[str, Sequence[Any]], bars: Sequence[str] = ()) -
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
-def _cell(value: Any, largest: float | None) -> str:
+def _cell(value: Any, full: float | None) -> str:
     text = escape(show(value))
-    if largest is None or value is None:
+    if full is None or value is None:
         return f'<td style="{CELL}">{text}</td>'
     colour = AGAINST if value < 0 else FOR
-    width = 5 * abs(float(value)) / largest
+    width = 5 * min(1.0, abs(float(value)) / full)
     bar = f"display:inline-block;height:.7em;width:{width:.2f}em;margin-left:.5em;background:{colour}"
-    return f'<td style="{CELL}">{text}<span style="{bar}"></span></td>'
+    return f'<td style="{CELL};white-space:nowrap">{text}<span style="{bar}"></span></td>'
 
 
 def show(value: Any) -> str:

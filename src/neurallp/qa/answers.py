@@ -61,7 +61,7 @@ class WordAnswers(Tabular):
         "num_paths": "int64",
     }
     SHOWN: ClassVar = ("entity", "score", "because", "in_words")
-    BARS: ClassVar = ("score",)
+    BARS: ClassVar = {"score": None}
 
     def __len__(self) -> int:
         return len(self.answers)

@@ -21,7 +21,7 @@ class Answers(list[Answer], Tabular):
         "is_known": "bool",
     }
     SHOWN: ClassVar = ("entity", "is_known", "probability", "score", "rank")
-    BARS: ClassVar = ("probability", "score")
+    BARS: ClassVar = {"probability": 1.0, "score": None}
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> Answer: ...

@@ -61,4 +61,4 @@ def missing_html(found: "WhyNot") -> str:
 
 def _reasons_html(reasons: "Sequence[Reason]", against: "Sequence[Reason]") -> str:
     columns = reason_columns(reasons, against)
-    return html_table({name: columns[name] for name in SHOWN}, ["contribution"])
+    return html_table({name: columns[name] for name in SHOWN}, {"contribution": None})

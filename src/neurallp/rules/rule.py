@@ -176,7 +176,7 @@ class RuleSet(Sequence[Rule], Tabular):
         "inequalities": "[[int64]]",
     }
     SHOWN: ClassVar = ("rule", "weight", "confidence", "measured_confidence", "support")
-    BARS: ClassVar = ("weight", "confidence", "measured_confidence")
+    BARS: ClassVar = {"weight": None, "confidence": 1.0, "measured_confidence": 1.0}
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = tuple(rules)
