@@ -81,3 +81,10 @@ def test_rules_are_a_table_of_all_their_fields():
     html = RULES._repr_html_()
     assert "uncle(X, Y) &lt;= father(X, A), brother(A, Y)" in html
     assert "support" not in html  # not counted
+
+
+def test_a_confidence_that_was_counted_is_shown_once():
+    counted = Rule("uncle", ("father", "brother"), 0.5, support=1, num_predictions=2)
+    assert "measured confidence" not in RuleSet([counted])._repr_html_()
+    neural = Rule("uncle", ("father", "brother"), 0.9, support=1, num_predictions=2)
+    assert "measured confidence" in RuleSet([neural])._repr_html_()

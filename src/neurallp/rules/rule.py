@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from ..errors import ConfigError
-from ..graph.frames import Tabular, in_columns
+from ..graph.frames import Tabular, html_table, in_columns
 from ..graph.vocabulary import is_inverse, relation_of
 
 
@@ -199,6 +199,12 @@ class RuleSet(Sequence[Rule], Tabular):
     def columns(self) -> dict[str, Sequence[Any]]:
         """Return every field of the rules, and what is derived from them, as columns."""
         return in_columns((rule.as_dict() for rule in self.rules), self.SCHEMA)
+
+    def _repr_html_(self) -> str:
+        shown = {name: values for name, values in self.columns().items() if name in self.SHOWN}
+        if shown["measured_confidence"] == shown["confidence"]:
+            del shown["measured_confidence"]
+        return html_table(shown, self.BARS)
 
     @property
     def targets(self) -> list[str]:
