@@ -57,7 +57,7 @@ dist: $(VENV)/.installed
 	rm -rf dist
 	$(BIN)/python -m hatchling build --directory dist
 	$(BIN)/python -m hatchling build --directory dist/again
-	cd dist && for file in neurallp-*; do cmp $$file again/$$file; done
+	cd dist && for file in neurallp-*; do cmp $$file again/$$file || exit 1; done
 	rm -r dist/again
 
 # Installs the wheel afresh for each Python that is on this machine, and runs the demo there.

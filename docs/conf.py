@@ -1,5 +1,6 @@
 """Settings of the documentation site; nothing is fetched while it is built."""
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ PROFILE = HERE / "_build" / "ipython" / "profile_default"
 PROFILE.mkdir(parents=True, exist_ok=True)
 (PROFILE / "ipython_kernel_config.py").write_text("get_config().Application.log_level = 40\n")
 os.environ["IPYTHONDIR"] = str(PROFILE.parent)
+logging.getLogger("traitlets").setLevel(logging.WARNING)
 
 import neurallp  # noqa: E402
 
