@@ -48,7 +48,7 @@ format: setup
 check: lint test
 
 docs: $(VENV)/.documented
-	$(BIN)/python -m sphinx -W --keep-going -E -q -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -E -j auto -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 # Built twice: equal sources must give equal bytes.
