@@ -3,8 +3,9 @@
 Importing this module, and loading weighted or given rules, needs no torch: a neural model is loaded on use.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -20,8 +21,9 @@ from ..io.models import weighted as weighted_folders
 from ..io.models.calibration import read_calibration, recalibrated
 from ..io.models.plans import read_plan_log, write_plan_log
 from ..io.rules import guess_format, import_rules, import_scored
-from ..reasoning.answers import Answer, Predictions, Proof, WhyNot
+from ..reasoning.answers import Proof, WhyNot
 from ..reasoning.calibration import Calibration
+from ..reasoning.frames import Answers, PredictionBatches
 from ..reasoning.reasoner import Basis, Reasoner, require_relations
 from ..rules.listing import Listing, list_rules
 from ..rules.rule import Rule, RuleFilter, RuleSet
@@ -132,7 +134,7 @@ class Program(BaseProgram[Reasoner]):
         relation: str,
         k: int = 10,
         kb: KnowledgeBase | None = None,
-    ) -> list[Answer]:
+    ) -> Answers:
         """Return the best answers to (head, relation, ?) or (?, relation, tail)."""
         return self.reasoner(kb).ask(head=head, tail=tail, relation=relation, k=k)
 
@@ -150,7 +152,7 @@ class Program(BaseProgram[Reasoner]):
 
     def predict(
         self, relations: Iterable[str] | None = None, k: int = 10, kb: KnowledgeBase | None = None
-    ) -> Iterator[Predictions]:
+    ) -> PredictionBatches:
         """Yield new answers of every source to every relation, in batches."""
         return self.reasoner(kb).predict(relations, k)
 
@@ -230,7 +232,7 @@ class LearnedProgram(Program):
         _, model, training, _ = folders.read_config(folder)
         weighting = None if program is None else program.plan.weighting
         loaded = cls(Plan(model, training, weighting))
-        loaded._load = lambda: _read_neural(folder)
+        loaded._load = partial(_read_neural, folder)
         loaded.weighted_rules = None if program is None else program.weighted_rules
         if program is None:
             loaded._load_model()
