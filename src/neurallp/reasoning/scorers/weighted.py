@@ -108,9 +108,10 @@ class WeightedScorer:
         entity, and is overwritten at the next step.
         """
         compiled, dense = self._compile(query)
-        weights = self.weighted.queries[query].weights if query in self.weighted.queries else None
+        weighted = self.weighted.queries.get(query)
+        weights = np.zeros((0, 3)) if weighted is None else weighted.weights
         own = dense[answers]
-        if weights is not None and compiled.dense.number >= 0:
+        if compiled.dense.number >= 0:
             own = weights[compiled.dense.number, 0] * compiled.dense.masked_values[answers]
         row, done = dense.copy(), 0
         for _, found in self._gather(query, sources, answers):
@@ -131,9 +132,7 @@ class WeightedScorer:
         """Return the score of each entity where no rule but a dense one applies."""
         return self._compile(query)[1]
 
-    def _gather(
-        self, query: int, sources: Ids, masked: Ids | None = None
-    ) -> Iterator[tuple[int, Features]]:
+    def _gather(self, query: int, sources: Ids, masked: Ids | None = None) -> Iterator[tuple[int, Features]]:
         """Yield features of the sources, as many at a time as there is room for, and the first one's row.
 
         `masked` has an answer of each source whose known fact is masked; without it nothing is.
