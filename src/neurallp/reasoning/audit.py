@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .reasoner import Reasoner
 
 #: Facts that an audit looks at, unless it is told a number: drawn at random where there are more.
-MAX_FACTS = 10_000
+MAX_FACTS = 20_000
 
 #: The same for a neural model and for given rules, which need a graph of its own for every fact.
 MAX_FACTS_WITHOUT_WEIGHTS = 500
@@ -131,9 +131,9 @@ class Auditor:
     def _beliefs(
         self, facts: Ids, inverse: bool, on_done: Callable[[int], None] = lambda num: None
     ) -> Floats:
-        """Return how likely each fact is, asked from its head or from its tail.
+        """Return the log odds of each fact, asked from its head or from its tail.
 
-        Without a calibration that is the log odds of its normalised score.
+        Without a calibration those of its normalised score.
         """
         found = np.zeros(len(facts))
         with ThreadPoolExecutor(num_cores()) as pool:
@@ -146,7 +146,7 @@ class Auditor:
         return found
 
     def _judge(self, facts: Ids, inverse: bool) -> Floats:
-        """Return how likely facts of one relation are."""
+        """Return the log odds of facts of one relation."""
         sources, answers = facts[:, [2, 0] if inverse else [0, 2]].T
         relation = int(facts[0, 1])
         query = self.reasoner.relations.inverse(relation) if inverse else relation
@@ -154,7 +154,7 @@ class Auditor:
         calibration = self.reasoner.calibration
         if calibration is None:
             return evidence.odds
-        return calibration.probabilities(evidence, self.reasoner.relations)
+        return calibration.log_odds(evidence, self.reasoner.relations)
 
     def _evidence(self, facts: Ids, sources: Ids, query: int, answers: Ids) -> Evidence:
         scorer, graph = self.reasoner.scorer, self.reasoner.evidence

@@ -164,7 +164,7 @@ class Reasoner(BaseReasoner):
         """Return the facts that the rules find least likely, each judged as if it alone were not known.
 
         Only facts of a relation or of an entity where one is given. At most `sample` facts are looked at
-        (None: 10,000; 500 without weighted rules), drawn by `seed`; `Audit.num_examined` says how many.
+        (None: 20,000; 500 without weighted rules), drawn by `seed`; `Audit.num_examined` says how many.
         """
         return Auditor(self, relation, entity, sample, seed).run(limit, k, on_done)
 
