@@ -31,6 +31,8 @@ COMMANDS = (
     "ask",
     "explain",
     "why_not",
+    "verify",
+    "audit",
     "predict",
     "evaluate",
     "export",

@@ -12,7 +12,7 @@ from ..graph.arrays import Floats, Ids
 from ..graph.knowledge_base import Triple
 from ..graph.parallel import num_cores
 from ..rules.rule import atom
-from .answers import Proof
+from .answers import ALTHOUGH, BECAUSE, Proof
 from .calibration_sample import Evidence
 from .masked import MaskedEvidence
 from .scorers.weighted import WeightedScorer
@@ -49,6 +49,13 @@ class Doubt:
     def fact(self) -> str:
         """The fact as an atom."""
         return atom(self.relation, self.head, self.tail)
+
+    @property
+    def reasons(self) -> list[str]:
+        """The strongest reason on either side in words, or that there is none."""
+        sides = ((BECAUSE, self.proof.reasons), (ALTHOUGH, self.proof.against))
+        said = [f"{word} {reasons[0]}" for word, reasons in sides if reasons]
+        return said or ["no rule applies to it"]
 
     def as_dict(self) -> dict[str, object]:
         """Return the doubt as one JSON object."""

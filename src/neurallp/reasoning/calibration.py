@@ -44,7 +44,7 @@ class Calibration:
         intercepts = np.array([self.intercepts.get(name, self.others) for name in names])
         features = compute_features(evidence, np.array(self.knots))
         own = intercepts.reshape(-1, NUM_CASES)[rows.reshape(-1), evidence.cases]
-        return np.minimum(features @ np.array(self.coefficients) + own, self.highest)
+        return np.asarray(np.minimum(features @ np.array(self.coefficients) + own, self.highest))
 
 
 def sigmoid(log_odds: Floats) -> Floats:
