@@ -33,6 +33,7 @@ COMMANDS = (
     "why_not",
     "verify",
     "audit",
+    "mcp",
     "predict",
     "evaluate",
     "export",
