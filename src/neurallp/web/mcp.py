@@ -26,10 +26,10 @@ MAX_RESULTS = 100
 NUM_SUGGESTED = 5
 
 INSTRUCTIONS = (
-    "Answers from a knowledge graph and from rules learned on it. A fact is (head, relation, tail). Names must "
-    "be exact: look relations up with `relations`, and entities with `find_entities`. `verify` checks one "
-    "claim, `ask` finds answers, `explain` shows the rules and facts for and against an answer, and `why_not` "
-    "the facts that are missing."
+    "Answers from a knowledge graph and from rules learned on it. A fact is (head, relation, tail). "
+    "Names must be exact: look relations up with `relations`, and entities with `find_entities`. "
+    "`verify` checks one claim, `ask` finds answers, `explain` shows the rules and facts for and against "
+    "an answer, and `why_not` the facts that are missing."
 )
 
 
