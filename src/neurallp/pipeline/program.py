@@ -21,15 +21,14 @@ from ..io.models import weighted as weighted_folders
 from ..io.models.calibration import read_calibration, recalibrated
 from ..io.models.plans import read_plan_log, write_plan_log
 from ..io.rules import guess_format, import_rules, import_scored
-from ..reasoning.answers import Proof, WhyNot
 from ..reasoning.calibration import Calibration
-from ..reasoning.frames import Answers, PredictionBatches
 from ..reasoning.reasoner import Basis, Reasoner, require_relations
 from ..rules.listing import Listing, list_rules
 from ..rules.rule import Rule, RuleFilter, RuleSet
 from ..weighting.weighted_rules import WeightedRules, select_rules
 from . import calibrating
-from .base import BaseProgram, ask_part
+from .asking import AskingProgram
+from .base import ask_part
 
 if TYPE_CHECKING:
     from ..neural.model import NeuralLP
@@ -42,7 +41,7 @@ MIN_NORMALIZED_CONFIDENCE = 0.01
 MAX_LISTED = 1000
 
 
-class Program(BaseProgram[Reasoner]):
+class Program(AskingProgram):
     """Rules that answer questions on the knowledge base they were learned from, or on one that is given."""
 
     calibration: Calibration | None = None
@@ -116,7 +115,8 @@ class Program(BaseProgram[Reasoner]):
 
     def reasoner(self, kb: KnowledgeBase | None = None) -> Reasoner:
         """Return a reasoner over `kb`, or over the knowledge base learned from; the last one is cached."""
-        if self._last is not None and self._is_outdated(self._last[1]):
+        last = self._last
+        if last is not None and self._is_outdated(last[1]):
             self._last = None
         return super().reasoner(kb)
 
@@ -125,36 +125,6 @@ class Program(BaseProgram[Reasoner]):
 
     def _make_reasoner(self, kb: KnowledgeBase) -> Reasoner:
         return Reasoner(kb, self.basis, calibration=self.calibration)
-
-    def ask(
-        self,
-        *,
-        head: str | None = None,
-        tail: str | None = None,
-        relation: str,
-        k: int = 10,
-        kb: KnowledgeBase | None = None,
-    ) -> Answers:
-        """Return the best answers to (head, relation, ?) or (?, relation, tail)."""
-        return self.reasoner(kb).ask(head=head, tail=tail, relation=relation, k=k)
-
-    def explain(
-        self, head: str, relation: str, tail: str, k: int = 3, kb: KnowledgeBase | None = None
-    ) -> Proof:
-        """Return the rules and paths that contribute to the score of (head, relation, tail)."""
-        return self.reasoner(kb).explain(head, relation, tail, k)
-
-    def why_not(
-        self, head: str, relation: str, tail: str, k: int = 3, kb: KnowledgeBase | None = None
-    ) -> WhyNot:
-        """Return the rules that are one fact short of (head, relation, tail)."""
-        return self.reasoner(kb).why_not(head, relation, tail, k)
-
-    def predict(
-        self, relations: Iterable[str] | None = None, k: int = 10, kb: KnowledgeBase | None = None
-    ) -> PredictionBatches:
-        """Yield new answers of every source to every relation, in batches."""
-        return self.reasoner(kb).predict(relations, k)
 
     def evaluate(
         self,

@@ -10,6 +10,7 @@ import numpy as np
 from ..graph.arrays import Flags, Floats, Ids
 from ..graph.frames import Tabular
 from ..graph.knowledge_base import KnowledgeBase
+from ..graph.name_index import Match
 from ..graph.vocabulary import is_inverse, relation_of
 from ..rules.rule import Rule, atom
 from .html import REASON_SCHEMA, missing_html, proof_html, reason_columns
@@ -46,6 +47,16 @@ class Answer:
     def with_labels(self, labels: Labels) -> "Answer":
         """Return the answer with labels instead of names, for people to read."""
         return replace(self, source=_label(self.source, labels), entity=_label(self.entity, labels))
+
+
+@dataclass(frozen=True)
+class FoundEntity:
+    """An entity whose name matches a text: how it matches, with how many typos, and its number of facts."""
+
+    name: str
+    match: Match
+    num_typos: int
+    num_facts: int
 
 
 @dataclass(frozen=True)
