@@ -127,7 +127,7 @@ class NameIndex:
             best = np.flatnonzero(rank <= rank[best[limit - 1]])
             found, rank = found[best], rank[best]
         order = np.argsort(rank, kind="stable")[: 100 * limit]
-        ranked = sorted(order.tolist(), key=lambda i: (rank[i], self.names[found[i]]))
+        ranked = sorted(order.tolist(), key=lambda i: (rank[i], self.names[int(found[i])]))
         return [int(found[i]) for i in ranked[:limit]]
 
     def _beginning_with(self, text: bytes) -> Ids:

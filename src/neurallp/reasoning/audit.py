@@ -9,10 +9,10 @@ import numpy as np
 
 from ..errors import require_positive
 from ..graph.arrays import Floats, Ids
+from ..graph.compilation import num_cores
 from ..graph.knowledge_base import Triple
-from ..graph.parallel import num_cores
 from ..rules.rule import atom
-from .answers import Proof
+from .answers import ALTHOUGH, BECAUSE, Proof
 from .calibration_sample import Evidence
 from .masked import MaskedEvidence
 from .scorers.weighted import WeightedScorer
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .reasoner import Reasoner
 
 #: Facts that an audit looks at, unless it is told a number: drawn at random where there are more.
-MAX_FACTS = 10_000
+MAX_FACTS = 20_000
 
 #: The same for a neural model and for given rules, which need a graph of its own for every fact.
 MAX_FACTS_WITHOUT_WEIGHTS = 500
@@ -49,6 +49,13 @@ class Doubt:
     def fact(self) -> str:
         """The fact as an atom."""
         return atom(self.relation, self.head, self.tail)
+
+    @property
+    def reasons(self) -> list[str]:
+        """The strongest reason on either side in words, or that there is none."""
+        sides = ((BECAUSE, self.proof.reasons), (ALTHOUGH, self.proof.against))
+        said = [f"{word} {reasons[0]}" for word, reasons in sides if reasons]
+        return said or ["no rule applies to it"]
 
     def as_dict(self) -> dict[str, object]:
         """Return the doubt as one JSON object."""
@@ -131,9 +138,9 @@ class Auditor:
     def _beliefs(
         self, facts: Ids, inverse: bool, on_done: Callable[[int], None] = lambda num: None
     ) -> Floats:
-        """Return how likely each fact is, asked from its head or from its tail.
+        """Return the log odds of each fact, asked from its head or from its tail.
 
-        Without a calibration that is the log odds of its normalised score.
+        Without a calibration those of its normalised score.
         """
         found = np.zeros(len(facts))
         with ThreadPoolExecutor(num_cores()) as pool:
@@ -146,7 +153,7 @@ class Auditor:
         return found
 
     def _judge(self, facts: Ids, inverse: bool) -> Floats:
-        """Return how likely facts of one relation are."""
+        """Return the log odds of facts of one relation."""
         sources, answers = facts[:, [2, 0] if inverse else [0, 2]].T
         relation = int(facts[0, 1])
         query = self.reasoner.relations.inverse(relation) if inverse else relation
@@ -154,7 +161,7 @@ class Auditor:
         calibration = self.reasoner.calibration
         if calibration is None:
             return evidence.odds
-        return calibration.probabilities(evidence, self.reasoner.relations)
+        return calibration.log_odds(evidence, self.reasoner.relations)
 
     def _evidence(self, facts: Ids, sources: Ids, query: int, answers: Ids) -> Evidence:
         scorer, graph = self.reasoner.scorer, self.reasoner.evidence

@@ -28,9 +28,7 @@ class MaskedEvidence:
         total = of_known + of_others
         share = np.divide(of_others, total, out=np.zeros_like(total), where=total > 0)
         unknown = np.where(num_known > 0, np.log(np.maximum(share, CLIP)), 0.0)
-        domain = np.where(
-            num_known > 0, 0.0, self.graph.domains.log_odds_without(sources, query, answers)
-        )
+        domain = np.where(num_known > 0, 0.0, self.graph.domains.log_odds_without(sources, query, answers))
         odds = log_odds(np.divide(own, of_others, out=np.zeros_like(own), where=of_others > 0))
         return Evidence(np.full(len(sources), query), num_known, odds, unknown, domain), scores
 
@@ -40,9 +38,7 @@ class MaskedEvidence:
         others = entities != answers[rows]
         return rows[others], entities[others]
 
-    def _amounts(
-        self, sources: Ids, query: int, answers: Ids
-    ) -> Iterator[tuple[float, float, float, float]]:
+    def _amounts(self, sources: Ids, query: int, answers: Ids) -> Iterator[tuple[float, float, float, float]]:
         """Yield of each fact the exponential of its score, the sums of those of others, and the score."""
         default = self.scorer.default_scores(query)
         top = max(float(default.max()), 0.0)

@@ -82,8 +82,8 @@ class Features:
 
     def entities(self, question: int) -> Ids:
         """Return the entities of one question's entries, one for each rule that predicts them."""
-        bounds = self.entries.bounds
-        return self.entries.entities[bounds[self.starts[question]] : bounds[self.ends[question]]].astype(np.int64)
+        first, last = self.entries.bounds[[self.starts[question], self.ends[question]]]
+        return self.entries.entities[first:last].astype(np.int64)
 
     def rows(self, question: int) -> tuple[Unsigned, Small, FeatureValues, FeatureValues]:
         """Return one question's entries: entities, rules, forward and backward features."""

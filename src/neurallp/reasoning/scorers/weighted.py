@@ -9,18 +9,16 @@ from typing import ClassVar
 import numpy as np
 
 from ...graph.arrays import Floats, Ids
+from ...graph.compilation import num_cores
 from ...graph.knowledge_base import KnowledgeBase
 from ...graph.operators import Operators
-from ...graph.parallel import num_cores
 from ...graph.scores import Scores
 from ...graph.vocabulary import relation_of
 from ...rules.rule import Rule
-from ...weighting.excluded import ExcludedCandidates
 from ...weighting.features import Features, FeatureWalker, ask
-from ...weighting.features_numpy import can_use_numpy, gather_in_numpy
 from ...weighting.graph_index import GraphIndex
-from ...weighting.kinds import CompiledRules, compile_rules, get_kind
-from ...weighting.weighted_rules import WeightedRules
+from ...weighting.kinds import CompiledRules, can_use_numpy, compile_rules, gather_in_numpy, get_kind
+from ...weighting.weighted_rules import ExcludedCandidates, WeightedRules
 from . import PathTerm, RuleShare
 
 #: Questions that a thread takes at a time.
@@ -108,9 +106,10 @@ class WeightedScorer:
         entity, and is overwritten at the next step.
         """
         compiled, dense = self._compile(query)
-        weights = self.weighted.queries[query].weights if query in self.weighted.queries else None
+        weighted = self.weighted.queries.get(query)
+        weights = np.zeros((0, 3)) if weighted is None else weighted.weights
         own = dense[answers]
-        if weights is not None and compiled.dense.number >= 0:
+        if compiled.dense.number >= 0:
             own = weights[compiled.dense.number, 0] * compiled.dense.masked_values[answers]
         row, done = dense.copy(), 0
         for _, found in self._gather(query, sources, answers):
@@ -131,9 +130,7 @@ class WeightedScorer:
         """Return the score of each entity where no rule but a dense one applies."""
         return self._compile(query)[1]
 
-    def _gather(
-        self, query: int, sources: Ids, masked: Ids | None = None
-    ) -> Iterator[tuple[int, Features]]:
+    def _gather(self, query: int, sources: Ids, masked: Ids | None = None) -> Iterator[tuple[int, Features]]:
         """Yield features of the sources, as many at a time as there is room for, and the first one's row.
 
         `masked` has an answer of each source whose known fact is masked; without it nothing is.
