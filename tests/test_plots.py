@@ -8,13 +8,13 @@ from neurallp.datasets.family import family_knowledge_base
 from neurallp.errors import ConfigError
 from neurallp.neural.training import Epoch
 from neurallp.plots import (
-    largest_operators,
     _short,
     draw_attention,
     draw_curves,
     draw_reliability,
     draw_rules,
     figure_at,
+    largest_operators,
     styles,
 )
 from neurallp.reasoning.reliability import Reliability
