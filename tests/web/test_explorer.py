@@ -58,7 +58,7 @@ def test_a_neural_model_has_no_single_rules(split):
 
     explorer = Explorer(neural_program(untrained(split.known)), split)
     assert explorer.is_neural
-    with pytest.raises(ConfigError, match="all its rules at once"):
+    with pytest.raises(ConfigError, match="weigh them first"):
         explorer.without(("uncle:0",)) if explorer.rules(0) else pytest.fail("no rules to leave out")
 
 

@@ -34,9 +34,10 @@ def serve(
     ] = False,
     browser: Browser = True,
 ) -> None:
-    """Explore rules, answers and proofs in the browser.
+    """Explore rules and answers in the browser.
 
-    Pages and JSON at the same addresses, read-only, until Ctrl-C.
+    Rules, answers, proofs, changed worlds and audits: pages, and JSON at the same addresses. Read-only, until
+    Ctrl-C.
     """
     from ..errors import import_extra
 

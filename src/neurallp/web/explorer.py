@@ -2,24 +2,25 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
-from ..errors import ConfigError, UnknownNameError
+from ..errors import UnknownNameError
 from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
 from ..graph.name_index import NameIndex
 from ..io.files import AnyPath
 from ..io.models.folders import read_metrics
 from ..pipeline.calibrating import measure as measure_reliability
 from ..pipeline.program import LearnedProgram, Program, load_program
+from ..pipeline.veto import veto
 from ..reasoning.reasoner import Basis, Reasoner
 from ..reasoning.reliability import Reliability
 from ..rules.rule import Rule, RuleSet
 from ..rules.support import measure
-from ..weighting.weighted_rules import WeightedQuery, WeightedRules
+from ..weighting.weighted_rules import WeightedRules
 from .changes import Changes, as_fact
 
 K = TypeVar("K")
@@ -159,25 +160,18 @@ class Explorer:
 
     def without(self, vetoes: tuple[str, ...]) -> Basis:
         """Return the rules without some of them, each given as `query:number`."""
-        basis = self.program.basis
-        left_out = {self.rule_number(each) for each in vetoes}
-        if not left_out:
-            return basis
-        if isinstance(basis, WeightedRules):
-            queries = {query: _without_rules(query, own, left_out) for query, own in basis.queries.items()}
-            return replace(basis, queries=queries)
-        if isinstance(basis, RuleSet):
-            kept = {id(rule) for query in self._given for rule in self._given[query]}
-            kept -= {id(self._given[query][number]) for query, number in left_out}
-            return RuleSet(rule for rule in basis if id(rule) in kept)
-        raise ConfigError("A neural model answers with all its rules at once: weigh them to leave some out.")
+        unwanted: dict[str, list[str]] = {}
+        for query, number in map(self.rule_number, vetoes):
+            rule = self.rules(query)[number]
+            unwanted.setdefault(rule.target, []).append(str(rule))
+        return veto(self.program, unwanted).basis if unwanted else self.program.basis
 
-    def rule_number(self, veto: str) -> tuple[int, int]:
+    def rule_number(self, text: str) -> tuple[int, int]:
         """Return query and number of the rule that `query:number` names; raise where there is none."""
-        name, _, number = veto.rpartition(":")
+        name, _, number = text.rpartition(":")
         query = self.reasoner.relations.operator_id(name)
         if int(number) >= len(self.rules(query)):
-            raise UnknownNameError(f"There is no rule {veto!r}: {name} has {len(self.rules(query)):,} rules.")
+            raise UnknownNameError(f"There is no rule {text!r}: {name} has {len(self.rules(query)):,} rules.")
         return query, int(number)
 
     # Rules
@@ -250,12 +244,6 @@ class Explorer:
         """The epochs of a neural model's training."""
         program = self.program
         return program.history if isinstance(program, LearnedProgram) and program.has_model else []
-
-
-def _without_rules(query: int, own: WeightedQuery, left_out: set[tuple[int, int]]) -> WeightedQuery:
-    kept = [number for number in range(len(own)) if (query, number) not in left_out]
-    rules = tuple(own.rules[number] for number in kept)
-    return WeightedQuery(rules, own.weights[kept], own.confidences[kept])
 
 
 def open_explorer(source: AnyPath, data: KnowledgeBase | Split, other: Explorer | None = None) -> Explorer:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-from fastapi import Query
+from fastapi import Depends, Query
 
 from ...graph.vocabulary import inverse_name
 from ...rules.rule import Rule, atom
@@ -86,13 +86,38 @@ class RelationPage:
         return self.rules.rows
 
 
-def relation(
-    explorer: Explorer,
-    name: Name,
+@dataclass(frozen=True)
+class Wanted:
+    """Which rules of a query are listed, and in which order."""
+
+    search: str = ""
+    kind: str = ""
+    side: Side = "all"
+    sort: Order = "weight"
+
+    def keeps(self, rule: Rule) -> bool:
+        """Return whether a rule is listed."""
+        is_on_side = self.side == "all" or rule.is_against == (self.side == "against")
+        return is_on_side and self.kind in ("", rule.kind) and matches(self.search, str(rule))
+
+
+EVERY_RULE = Wanted()
+
+
+def read_wanted(
     search: Search = "",
     kind: Annotated[str, Query(max_length=30, description="Only rules of this kind.")] = "",
     side: Annotated[Side, Query(description="Rules that raise scores, or that lower them.")] = "all",
     sort: Annotated[Order, Query(description="What comes first.")] = "weight",
+) -> Wanted:
+    """Return which rules an address asks for."""
+    return Wanted(search, kind, side, sort)
+
+
+def relation(
+    explorer: Explorer,
+    name: Name,
+    wanted: Annotated[Wanted, Depends(read_wanted)] = EVERY_RULE,
     page: PageNumber = 1,
     changes: World = UNCHANGED,
 ) -> RelationPage:
@@ -100,8 +125,8 @@ def relation(
     relations = explorer.reasoner.relations
     query = relations.operator_id(name)
     rules = explorer.rules(query)
-    wanted = [n for n, rule in enumerate(rules) if _passes(rule, search, kind, side)]
-    found = slice_of(_sorted(explorer, query, wanted, sort), page, ROWS)
+    passing = [number for number, rule in enumerate(rules) if wanted.keeps(rule)]
+    found = slice_of(_sorted(explorer, query, passing, wanted.sort), page, ROWS)
     rows = [as_rule_row(explorer, query, number, changes) for number in found.rows]
     shown = Slice(rows, found.number, found.num_pages, found.total)
     own = any(veto.rpartition(":")[0] == name for veto in changes.veto)
@@ -112,10 +137,10 @@ def relation(
         describe_relation(explorer, query % len(relations)),
         *_examples(explorer, query),
         _count_kinds(rules),
-        search,
-        kind,
-        side,
-        sort,
+        wanted.search,
+        wanted.kind,
+        wanted.side,
+        wanted.sort,
         shown,
         max((abs(rule.weight or rule.confidence) for rule in rules), default=1.0),
         max((row.support or 0 for row in rows), default=1),
@@ -123,11 +148,6 @@ def relation(
         measure_vetoes(explorer, query, changes.veto) if own else None,
         changes,
     )
-
-
-def _passes(rule: Rule, search: str, kind: str, side: Side) -> bool:
-    wanted_side = side == "all" or rule.is_against == (side == "against")
-    return wanted_side and kind in ("", rule.kind) and matches(search, str(rule))
 
 
 def _sorted(explorer: Explorer, query: int, numbers: list[int], sort: Order) -> list[int]:
