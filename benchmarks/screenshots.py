@@ -31,9 +31,9 @@ def list_shots(explorer: Explorer) -> dict[str, tuple[str, int]]:
     removed = urlencode({"remove": f"{missed.head}\t{missed.relation}\t{missed.tail}"})
     claim = urlencode({"head": fact.head, "relation": fact.relation, "tail": fact.tail})
     return {
-        "overview": ("/", 720),
-        "proof": (f"/proof?{claim}", 760),
-        "what-if": (f"/what-if?{question}&{removed}", 860),
+        "-overview": ("/", 720),
+        "": (f"/proof?{claim}", 760),
+        "-what-if": (f"/what-if?{question}&{removed}", 860),
     }
 
 
@@ -56,7 +56,7 @@ def main() -> None:
         for name, (place, height) in list_shots(explorer).items():
             page.set_viewport_size({"width": 1100, "height": height})
             page.goto(place)
-            page.screenshot(path=DOCS / f"explorer-{name}.png", scale="css")
+            page.screenshot(path=DOCS / f"explorer{name}.png", scale="css")
         browser.close()
 
 
