@@ -1,10 +1,11 @@
 """What a program can be asked: each method takes the knowledge base to answer about, or uses its own."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from ..graph.knowledge_base import KnowledgeBase, Triple
-from ..reasoning.answers import Answer, FoundEntity, Predictions, Proof, WhyNot
+from ..reasoning.answers import FoundEntity, Proof, WhyNot
 from ..reasoning.audit import Audit
+from ..reasoning.frames import Answers, PredictionBatches
 from ..reasoning.reasoner import Reasoner
 from ..reasoning.verdicts import LIKELY, Verdict
 from .base import BaseProgram
@@ -21,7 +22,7 @@ class AskingProgram(BaseProgram[Reasoner]):
         relation: str,
         k: int = 10,
         kb: KnowledgeBase | None = None,
-    ) -> list[Answer]:
+    ) -> Answers:
         """Return the best answers to (head, relation, ?) or (?, relation, tail)."""
         return self.reasoner(kb).ask(head=head, tail=tail, relation=relation, k=k)
 
@@ -39,7 +40,7 @@ class AskingProgram(BaseProgram[Reasoner]):
 
     def predict(
         self, relations: Iterable[str] | None = None, k: int = 10, kb: KnowledgeBase | None = None
-    ) -> Iterator[Predictions]:
+    ) -> PredictionBatches:
         """Yield new answers of every source to every relation, in batches."""
         return self.reasoner(kb).predict(relations, k)
 

@@ -1,6 +1,6 @@
 """The base of all programs: the knowledge base that they answer about, and the reasoner over it."""
 
-from typing import Generic, TypeVar, get_args
+from typing import Any, Generic, TypeVar, get_args
 
 from ..config import Part
 from ..errors import ConfigError, DataError, require_choice
@@ -28,6 +28,10 @@ class BaseProgram(Generic[R]):
 
     def _make_reasoner(self, kb: KnowledgeBase) -> R:
         raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The reasoner holds indexes of all facts, and is made anew by the first question.
+        return {name: value for name, value in vars(self).items() if name != "_last"}
 
 
 def ask_part(split: Split, part: Part) -> tuple[Questions, KnownAnswers]:

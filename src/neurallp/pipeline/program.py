@@ -3,8 +3,9 @@
 Importing this module, and loading weighted or given rules, needs no torch: a neural model is loaded on use.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -13,7 +14,7 @@ from ..errors import ConfigError, require_choice, require_positive
 from ..evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
 from ..graph.knowledge_base import KnowledgeBase, Split
 from ..graph.questions import KnownAnswers, Questions
-from ..graph.vocabulary import INVERSE_MARK, Relations
+from ..graph.vocabulary import Relations, relation_of
 from ..io.files import AnyPath
 from ..io.models import folders
 from ..io.models import weighted as weighted_folders
@@ -92,10 +93,12 @@ class Program(AskingProgram):
         order: RuleOrder = "clarity",
         wanted: RuleFilter | None = None,
         kb: KnowledgeBase | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> list[Listing]:
         """Return the rules of a query, or of all, as a person reads them: reasons first, in groups.
 
         Groups, examples and the order by clarity need facts: `kb`, or the knowledge base learned from.
+        `labels` are what entities are called in examples.
         """
         require_positive("limit", limit)
         require_choice("order", order, get_args(RuleOrder))
@@ -104,7 +107,7 @@ class Program(AskingProgram):
         found = self._best_rules(self._queries(query), wanted, MAX_LISTED, facts)
         facts = None if facts is None else facts.with_relations(self.relations)
         counted = [(name, list(filter(wanted.keeps_counted, found.about(name)))) for name in found.targets]
-        return [list_rules(name, rules, facts, limit, order) for name, rules in counted if rules]
+        return [list_rules(name, rules, facts, limit, order, labels) for name, rules in counted if rules]
 
     def _queries(self, query: str | None) -> list[int]:
         every = range(self.relations.num_operators)
@@ -199,7 +202,7 @@ class LearnedProgram(Program):
         _, model, training, _ = folders.read_config(folder)
         weighting = None if program is None else program.plan.weighting
         loaded = cls(Plan(model, training, weighting))
-        loaded._load = lambda: _read_neural(folder)
+        loaded._load = partial(_read_neural, folder)
         loaded.weighted_rules = None if program is None else program.weighted_rules
         if program is None:
             loaded._load_model()
@@ -316,7 +319,7 @@ class RuleProgram(Program):
     def relations(self) -> Relations:
         """The relations that the rules mention, in order of appearance."""
         names = (name for rule in self.given for name in (rule.target, *rule.body))
-        return Relations(dict.fromkeys(name.removeprefix(INVERSE_MARK) for name in names))
+        return Relations(dict.fromkeys(map(relation_of, names)))
 
     def _best_rules(
         self, queries: list[int], wanted: RuleFilter, limit: int, kb: KnowledgeBase | None

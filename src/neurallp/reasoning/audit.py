@@ -9,8 +9,8 @@ import numpy as np
 
 from ..errors import require_positive
 from ..graph.arrays import Floats, Ids
+from ..graph.compilation import num_cores
 from ..graph.knowledge_base import Triple
-from ..graph.parallel import num_cores
 from ..rules.rule import atom
 from .answers import ALTHOUGH, BECAUSE, Proof
 from .calibration_sample import Evidence

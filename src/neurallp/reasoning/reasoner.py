@@ -25,6 +25,7 @@ from .base import BaseReasoner
 from .calibration import Calibration
 from .changes import change_facts
 from .evidence import GraphEvidence
+from .frames import Answers, PredictionBatches
 from .probabilities import Probabilities
 from .scorers import Basis, HasRelations, RuleScorer, RuleShare, choose_scorer
 from .verdicts import LIKELY, Verdict, verify
@@ -87,14 +88,12 @@ class Reasoner(BaseReasoner):
         """Return a row of scores for each question."""
         return self.scorer.scores(sources, queries)
 
-    def ask(
-        self, *, head: str | None = None, tail: str | None = None, relation: str, k: int = 10
-    ) -> list[Answer]:
+    def ask(self, *, head: str | None = None, tail: str | None = None, relation: str, k: int = 10) -> Answers:
         """Return the `k` best answers to (head, relation, ?) or (?, relation, tail); only scores above 0."""
         source, query = self._question(head, relation, tail)
         entities, values = self._row(source, query)
         best = best_places(values, k)
-        return self._describe(source, query, entities[best], values[best], (entities, values))
+        return Answers(self._describe(source, query, entities[best], values[best], (entities, values)))
 
     def explain(self, head: str, relation: str, tail: str, k: int = 3) -> Proof:
         """Return why (head, relation, tail) scores what it does: `k` terms, `k` reasons for and against."""
@@ -193,7 +192,7 @@ class Reasoner(BaseReasoner):
         *,
         known: bool = False,
         also_known: KnowledgeBase | None = None,
-    ) -> Iterator[Predictions]:
+    ) -> PredictionBatches:
         """Yield the `k` best answers of every source to every relation (`~name`: its inverse), in batches.
 
         Facts are left out unless `known`, and so are answers that only a prior supports: it is equal for
@@ -202,10 +201,14 @@ class Reasoner(BaseReasoner):
         """
         names = self.relations if relations is None else relations
         facts = self._known if also_known is None else self._with(also_known)
-        for query in [self.relations.operator_id(name) for name in names]:
-            for first in range(0, len(self.kb.entities), QUESTIONS_AT_ONCE):
-                sources = np.arange(first, min(first + QUESTIONS_AT_ONCE, len(self.kb.entities)))
-                yield self._predict(sources, query, k, known, facts)
+        queries = [self.relations.operator_id(name) for name in names]
+        firsts = range(0, len(self.kb.entities), QUESTIONS_AT_ONCE)
+        parts = (
+            (query, np.arange(first, min(first + QUESTIONS_AT_ONCE, len(self.kb.entities))))
+            for query in queries
+            for first in firsts
+        )
+        return PredictionBatches(self._predict(sources, query, k, known, facts) for query, sources in parts)
 
     def _with(self, others: KnowledgeBase) -> KnownAnswers:
         """Return the known answers of these facts and of others."""
@@ -365,9 +368,21 @@ def _relations_to_ask(kb: KnowledgeBase, basis: HasRelations | Sequence[Rule]) -
             _warn(unknown, "the model does not know", "Left out")
         _warn_of_missing(kb, basis.relations)
         return basis.relations
+    _warn_of_confidences(basis)
     _warn_of_missing(kb, dict.fromkeys(relation_of(name) for rule in basis for name in rule.body))
     named = (relation_of(name) for rule in basis for name in (*rule.body, rule.target))
     return Relations(dict.fromkeys([*kb.relations, *named]))
+
+
+def _warn_of_confidences(rules: Sequence[Rule]) -> None:
+    """Warn of confidences above 1, which only rules of a model with several controllers may have."""
+    if high := [rule for rule in rules if rule.confidence > 1]:
+        warnings.warn(
+            f"Confidences lie between 0 and 1, but {high[0]} has {high[0].confidence:g}: "
+            f"such rules outweigh all others ({len(high):,} of {len(rules):,} rules).",
+            DataWarning,
+            stacklevel=4,
+        )
 
 
 def _warn_of_missing(kb: KnowledgeBase, relations: Iterable[str]) -> None:

@@ -9,18 +9,16 @@ from typing import ClassVar
 import numpy as np
 
 from ...graph.arrays import Floats, Ids
+from ...graph.compilation import num_cores
 from ...graph.knowledge_base import KnowledgeBase
 from ...graph.operators import Operators
-from ...graph.parallel import num_cores
 from ...graph.scores import Scores
 from ...graph.vocabulary import relation_of
 from ...rules.rule import Rule
-from ...weighting.excluded import ExcludedCandidates
 from ...weighting.features import Features, FeatureWalker, ask
-from ...weighting.features_numpy import can_use_numpy, gather_in_numpy
 from ...weighting.graph_index import GraphIndex
-from ...weighting.kinds import CompiledRules, compile_rules, get_kind
-from ...weighting.weighted_rules import WeightedRules
+from ...weighting.kinds import CompiledRules, can_use_numpy, compile_rules, gather_in_numpy, get_kind
+from ...weighting.weighted_rules import ExcludedCandidates, WeightedRules
 from . import PathTerm, RuleShare
 
 #: Questions that a thread takes at a time.
