@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,7 @@ def csr_segments(operators: Operators) -> CsrSegments:
     starts, offsets = operators.segments()
     of_segment = operators.operators[starts]
     order = np.argsort(of_segment, kind="stable")
-    columns = (
+    columns: tuple[Any, ...] = (
         offsets,
         of_segment,
         np.append(starts, operators.num_edges),
@@ -78,9 +79,9 @@ def count_fan_in(operators: Operators) -> Ids:
     """Return for each edge how many edges of its operator have the same target."""
     arrivals = operators.targets * operators.num_operators + operators.operators
     if operators.num_entities * operators.num_operators <= MAX_COUNTERS:  # faster than sorting
-        return np.bincount(arrivals)[arrivals]
+        return np.asarray(np.bincount(arrivals)[arrivals])
     _, place, fan_in = np.unique(arrivals, return_inverse=True, return_counts=True)
-    return fan_in[place]
+    return np.asarray(fan_in[place])
 
 
 class MaskedGraph:
