@@ -33,7 +33,7 @@ demo: $(VENV)/.installed
 	$(BIN)/neurallp demo
 
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: setup
 	$(BIN)/ruff check .

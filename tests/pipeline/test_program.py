@@ -114,7 +114,7 @@ def test_a_device_that_is_not_there_is_refused(split):
 
 
 def test_an_unknown_engine_is_refused_with_the_choices(split):
-    with pytest.raises(ConfigError, match=r"Unknown engine 'warp'\. There are: auto, cuda"):
+    with pytest.raises(ConfigError, match=r"engine must be one of auto, cuda.*, got 'warp'"):
         learn(split, engine="warp")
 
 

@@ -52,9 +52,14 @@ def test_a_rule_is_one_json_object_that_reads_itself():
         "weight": None,
         "kind": "chain",
         "answer": None,
-        "measured_confidence": 0.5,
         "rule": "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y",
     }
+
+
+def test_json_has_the_counted_confidence_and_beside_it_what_a_neural_model_gave():
+    counted = Rule("uncle", ("father", "brother"), 0.9, support=1, num_predictions=2).as_dict()
+    assert (counted["confidence"], counted["alpha"]) == (0.5, 0.9)
+    assert Rule("uncle", ("father", "brother"), 0.9).as_dict()["confidence"] == 0.9
 
 
 def test_a_rule_is_vacuous_only_when_its_body_is_its_target():

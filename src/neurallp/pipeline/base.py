@@ -21,9 +21,10 @@ class BaseProgram(Generic[R]):
         facts = kb or self.kb
         if facts is None:
             raise ConfigError("A loaded program has no facts. Give the knowledge base to ask: kb=….")
-        if self._last is None or self._last[0] is not facts:
-            self._last = facts, self._make_reasoner(facts)
-        return self._last[1]
+        last = self._last  # another thread may ask about other facts meanwhile
+        if last is None or last[0] is not facts:
+            last = self._last = facts, self._make_reasoner(facts)
+        return last[1]
 
     def _make_reasoner(self, kb: KnowledgeBase) -> R:
         raise NotImplementedError

@@ -1,7 +1,7 @@
 """Results of a reasoner: answers, proofs, missing facts and predictions."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import floor, log10
 from typing import Any, ClassVar
 
@@ -10,10 +10,18 @@ import numpy as np
 from ..graph.arrays import Flags, Floats, Ids
 from ..graph.frames import Tabular
 from ..graph.knowledge_base import KnowledgeBase
+from ..graph.name_index import Match
 from ..graph.vocabulary import is_inverse, relation_of
 from ..rules.rule import Rule, atom
 from .html import REASON_SCHEMA, missing_html, proof_html, reason_columns
 from .svg import draw_paths
+
+#: What to call entities, by name; an entity without a label is called by its name.
+Labels = Mapping[str, str]
+
+
+def _label(name: str, labels: Labels) -> str:
+    return labels.get(name, name)
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,20 @@ class Answer:
 
     def __str__(self) -> str:
         return atom(self.query, self.source, self.entity)
+
+    def with_labels(self, labels: Labels) -> "Answer":
+        """Return the answer with labels instead of names, for people to read."""
+        return replace(self, source=_label(self.source, labels), entity=_label(self.entity, labels))
+
+
+@dataclass(frozen=True)
+class FoundEntity:
+    """An entity whose name matches a text: how it matches, with how many typos, and its number of facts."""
+
+    name: str
+    match: Match
+    num_typos: int
+    num_facts: int
 
 
 @dataclass(frozen=True)
@@ -67,6 +89,10 @@ class Reason:
     contribution: float
     num_paths: int = 1
     num_others: int | None = None
+
+    def with_labels(self, labels: Labels) -> "Reason":
+        """Return the reason with labels along its path instead of names."""
+        return replace(self, path=tuple(_label(name, labels) for name in self.path))
 
     @property
     def facts(self) -> str:
@@ -173,6 +199,13 @@ class Proof(Tabular):
             words = [word, *[""] * len(told)]
             lines += [_line(words[i], *each, largest) for i, each in enumerate(told)]
         return "\n".join(lines)
+
+    def with_labels(self, labels: Labels) -> "Proof":
+        """Return the proof with labels instead of names, for people to read; it has no terms."""
+        reasons, against = (
+            tuple(each.with_labels(labels) for each in side) for side in (self.reasons, self.against)
+        )
+        return Proof(self.answer.with_labels(labels), (), reasons, against, self.rests)
 
     def svg(self) -> str:
         """Return a drawing of the facts: one box for each entity, arrows as wide as what they contribute."""

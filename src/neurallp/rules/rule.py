@@ -122,9 +122,13 @@ class Rule:
         return all(path[i] != path[j] for i, j in self.all_inequalities)
 
     def as_dict(self) -> dict[str, object]:
-        """Return the rule as one JSON object, its text included."""
-        derived = {"measured_confidence": self.measured_confidence, "pca_confidence": self.pca_confidence}
-        return {**vars(self), **derived, "rule": str(self)}
+        """Return the rule as one JSON object, its text included.
+
+        The confidence is the counted one, where it was counted; then `alpha` is that of a neural model.
+        """
+        stated = {"confidence": self.stated_confidence, "pca_confidence": self.pca_confidence}
+        alpha = {"alpha": self.confidence} if self.stated_confidence != self.confidence else {}
+        return {**vars(self), **stated, **alpha, "rule": str(self)}
 
     @property
     def body_text(self) -> str:

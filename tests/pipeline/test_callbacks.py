@@ -1,7 +1,7 @@
 import pytest
 
 from neurallp import ConfigError
-from neurallp.pipeline.clock import Clock
+from neurallp.pipeline.callbacks import Clock
 
 
 class Time:

@@ -10,9 +10,8 @@ from samples import edges, knowledge_bases
 from neurallp import KnowledgeBase
 from neurallp.config import KINDS
 from neurallp.weighting.features import ask
-from neurallp.weighting.features_numpy import can_use_numpy, gather_in_numpy
 from neurallp.weighting.graph_index import GraphIndex
-from neurallp.weighting.kinds import compile_rules
+from neurallp.weighting.kinds import can_use_numpy, compile_rules, gather_in_numpy
 from neurallp.weighting.kinds.base import Candidate
 
 few = settings(max_examples=30, deadline=None)
