@@ -31,7 +31,7 @@ def loss_of(fit, questions, values):
     every = np.arange(len(questions))
     gradients = fit._parameters(np.zeros_like(values))
     return len(every) * batch_gradient(
-        examples, every, fit._parameters(values), fit.dense, fit._buffer, gradients
+        examples, every, fit._parameters(values), fit.fitted, fit.dense, fit._buffer, gradients
     )
 
 

@@ -173,7 +173,7 @@ class WeightingConfig:
     )
     num_mined: int = setting(1000, "Bodies of each length to count right conclusions of.", flag="--mined")
     num_counted: int = setting(200, "Questions on which the conclusions of mined bodies are counted.")
-    max_paths: int = setting(20_000_000, "Paths to follow while mining for one query.")
+    max_paths: int = setting(5_000_000, "Paths to follow while mining for one query.")
     num_pilot: int = setting(300, "Questions of each query for the first fit, which chooses settings.")
     max_questions: int = setting(4000, "Questions of each query to fit weights on.", flag="--questions")
     max_per_source: int = setting(30, "Questions of one source to fit weights on.", flag="--per-source")
@@ -217,6 +217,12 @@ class WeightingConfig:
     def lengths(self) -> tuple[int, ...]:
         """The maximum lengths to try."""
         return tuple(dict.fromkeys((self.max_length, *self.other_lengths)))
+
+    @property
+    def search(self) -> tuple[int | str, ...]:
+        """The settings, besides lengths and kinds, that the rules found for a query depend on."""
+        sizes = self.num_candidates, self.num_pairs, self.num_mined, self.num_counted
+        return (*sizes, self.max_paths, self.max_entries, self.masking, self.linked, self.seed)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..graph.arrays import Body, Ids
 from ..graph.questions import Questions
+from .counting_kernels import CONCLUSIONS
 from .graph_index import GraphIndex
 from .mining_kernels import Meetings, Trails, link
 from .selection import select_bodies
@@ -31,6 +32,9 @@ MANY_PAIRS = 30
 PAIRS_OF_ROUND = 50
 SATURATED = 0.05
 
+#: The share of a query's feature values that one body may have.
+MAX_SHARE = 0.25
+
 
 def mine_bodies(search: "CandidateSearch", query: int, max_length: int) -> list[Body]:
     """Return the best bodies found between known pairs of a query, for each way of masking that is used."""
@@ -43,7 +47,10 @@ def mine_bodies(search: "CandidateSearch", query: int, max_length: int) -> list[
     miner: Miner = search.workspace[key]
     found = [body for mask in choices for body in miner.mine(pairs, mask, limit, config.max_paths)]
     bodies = [body for body in dict.fromkeys(found) if body != (query,)]
-    return select_bodies(bodies, search.count_chains(query, bodies), config)
+    max_conclusions = MAX_SHARE * config.max_entries * config.num_counted
+    counts, share = search.count_chains(query, bodies, max_conclusions)
+    counts[counts[:, CONCLUSIONS] > max_conclusions] = 0
+    return select_bodies(bodies, counts, share, config)
 
 
 class Miner:

@@ -12,17 +12,19 @@ from .counting_kernels import CONCLUSIONS, HITS, RIGHT
 SMOOTHING = 5.0
 
 
-def select_bodies(bodies: Sequence[Body], counts: Ids, config: WeightingConfig) -> list[Body]:
+def select_bodies(bodies: Sequence[Body], counts: Ids, share: float, config: WeightingConfig) -> list[Body]:
     """Return the best bodies: every length has the same share, and all together the budget of entries.
 
-    `counts` are conclusions, right ones and hits on `config.num_counted` questions, (body, 3).
+    `counts` are conclusions, right ones and hits, (body, 3), on a `share` of at most `config.num_counted`
+    questions. A query with fewer questions than that may have more entries for each.
     """
     values = value_of(counts)
     order = np.argsort(-values, kind="stable")
     order = order[values[order] > 0]
     lengths = np.array([len(bodies[i]) for i in order], dtype=np.int64)
     chosen = order[share_by_length(lengths, config.num_candidates)]
-    kept = chosen[within_budget(counts[chosen, CONCLUSIONS] / config.num_counted, config.max_entries)]
+    costs = counts[chosen, CONCLUSIONS] / (max(share, 1e-9) * config.num_counted)
+    kept = chosen[within_budget(costs, config.max_entries)]
     return [bodies[i] for i in kept]
 
 
