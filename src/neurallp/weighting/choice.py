@@ -12,7 +12,7 @@ from .query_fit import FitResult
 ENOUGH_TO_CHOOSE = 20
 
 #: How much of the validation MRR a model with fewer rules may lose.
-TOLERANCE = 0.005
+TOLERANCE = 0.001
 
 #: Bytes of one feature entry while weights are fitted.
 BYTES_PER_ENTRY = 12
