@@ -67,6 +67,24 @@ def test_a_gain_must_be_worth_its_work(planner):
     assert "unary" in found.decide().kinds
 
 
+def test_candidates_are_doubled_twice_while_that_pays(planner):
+    by_number = {400: 0.2, 800: 0.3, 1600: 0.4}
+    config = planner(lambda config: by_number[config.num_candidates]).decide()
+    assert (config.num_candidates, config.num_pairs) == (1600, 1200)
+    by_number[800] = 0.2
+    assert planner(lambda config: by_number[config.num_candidates]).decide().num_candidates == 400
+
+
+def test_training_is_tried_only_where_an_epoch_is_little_work(planner):
+    found = planner(lambda config: 0.5)
+    found.survey = replace(found.survey, num_facts=4000, walks=(10.0, 100.0))
+    assert found.can_try_training
+    found.survey = replace(found.survey, num_facts=40_000)  # the controller takes long for many questions
+    assert not found.can_try_training
+    found.survey = replace(found.survey, num_facts=4000, walks=(300.0, 90_000.0))
+    assert not found.can_try_training
+
+
 def test_settings_that_are_given_are_not_tried(planner):
     found = planner(lambda config: config.max_length / 10, max_length=3, kinds=("chain",))
     config = found.decide()
