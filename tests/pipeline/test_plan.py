@@ -140,6 +140,15 @@ def test_the_number_of_questions_keeps_the_work_in_bounds(planner, monkeypatch):
     assert found.decide().max_questions == 20 < every
 
 
+def test_small_graphs_need_fewer_feature_values(planner):
+    found = planner(lambda config: 0.5)
+    found.survey = replace(found.survey, num_entities=50)
+    assert found.decide().max_entries == 50 * planning.ENTRIES_PER_ENTITY
+    found.survey = replace(found.survey, num_entities=10**5)
+    assert found.decide().max_entries == WeightingConfig().max_entries
+    assert planner(lambda config: 0.5, max_entries=70).decide().max_entries == 70
+
+
 def test_fewer_feature_values_are_taken_before_fewer_questions(planner, monkeypatch):
     found = planner(lambda config: 0.5)
     monkeypatch.setattr(planning, "MAX_WORK", 500.0 * found._num_questions(4000))

@@ -39,6 +39,9 @@ FIRST_KINDS = ("chain", "prior", "against")
 MAX_WORK = 2.4e9
 NUMBERS_OF_QUESTIONS = (8000, 4000, 2000, 1000, 500, 250)
 
+#: Feature values of a question for each entity, at most: on small dense graphs more rules say the same.
+ENTRIES_PER_ENTITY = 40
+
 #: Many questions are worth more than many feature values of each: fewer values, down to a least number, are
 #: taken for this many questions of a query.
 WANTED_QUESTIONS = 4000
@@ -144,7 +147,9 @@ class Planner:
     def _first(self) -> WeightingConfig:
         """Return the settings before any trial."""
         length = first_length(self.survey)
-        return choose_weighting({"max_length": length, "kinds": FIRST_KINDS, **self.given})
+        entries = min(WeightingConfig().max_entries, ENTRIES_PER_ENTITY * self.survey.num_entities)
+        first = {"max_length": length, "kinds": FIRST_KINDS, "max_entries": entries}
+        return choose_weighting({**first, **self.given})
 
     def _decide(self, decision: Decision, config: WeightingConfig) -> WeightingConfig:
         for option in decision.options(self.survey, config):
