@@ -75,7 +75,12 @@ def test_a_model_is_weighted_again_with_its_own_settings_unless_others_are_given
     as_json(run, "weigh", first, data, "--out", again)
     as_json(run, "weigh", first, data, "--out", other, "--penalties", "0.5")
     config = load_model(again).plan.weighting
-    assert (config.penalties, config.masking, config.max_rules, config.num_candidates) == ((1.0,), "pair", 3, 0)
+    assert (config.penalties, config.masking, config.max_rules, config.num_candidates) == (
+        (1.0,),
+        "pair",
+        3,
+        0,
+    )
     assert load_model(other).plan.weighting == replace(config, penalties=(0.5,))
 
 

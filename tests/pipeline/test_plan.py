@@ -116,6 +116,17 @@ def test_when_the_time_of_trials_is_over_the_plan_says_what_was_not_tried(planne
     assert found.plan_log.minutes == 1e-9
 
 
+def test_a_trial_that_the_time_ends_is_cut_and_compared_with_nothing(planner):
+    found = planner(lambda config: 0.5)
+    run = found.trials.run
+    found.trials.run = lambda config: (
+        replace(run(config), ranks=np.ones(3)) if "unary" in config.kinds else run(config)
+    )
+    assert "unary" not in found.decide().kinds
+    assert found.cut == ["trial of kind unary"]
+    assert not any("unary" in trial.setting for trial in found.log)
+
+
 def test_a_time_limit_scales_what_is_mined_and_fitted_and_the_plan_says_so(planner):
     found = planner(lambda config: 0.5, Clock(0.01))
     found.limit = Clock()  # all trials are made

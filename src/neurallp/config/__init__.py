@@ -218,12 +218,6 @@ class WeightingConfig:
         """The maximum lengths to try."""
         return tuple(dict.fromkeys((self.max_length, *self.other_lengths)))
 
-    @property
-    def search(self) -> tuple[int | str, ...]:
-        """The settings, besides lengths and kinds, that the rules found for a query depend on."""
-        sizes = self.num_candidates, self.num_pairs, self.num_mined, self.num_counted
-        return (*sizes, self.max_paths, self.max_entries, self.masking, self.linked, self.seed)
-
 
 @dataclass(frozen=True)
 class QuestionConfig:

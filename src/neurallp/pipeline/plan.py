@@ -47,8 +47,8 @@ ENTRIES_PER_ENTITY = 40
 WANTED_QUESTIONS = 4000
 MIN_ENTRIES = 2000
 
-#: Steps of walks in one epoch of the neural model, at most, for a trial of it; and how many steps take as long
-#: as the controller takes for a question.
+#: Steps of walks in one epoch of the neural model, at most, for a trial of it; and the number of steps that
+#: take as long as the controller takes for a question.
 MAX_TRAINING_WORK = 3e8
 CONTROLLER_WORK = 25_000
 
@@ -153,17 +153,24 @@ class Planner:
 
     def _decide(self, decision: Decision, config: WeightingConfig) -> WeightingConfig:
         for option in decision.options(self.survey, config):
-            if self.should_stop():
+            found = self._try(option, config)
+            if found is None:
                 self.cut.append(f"trial of {option.words}")
-                continue
-            if self.best is None:
-                self._record(f"bodies up to {config.max_length}", self.trials.run(config), True)
-            changed = option.change(config)
-            if self.is_better(option.words, self.trials.run(changed)):
-                config = changed
+            elif self.is_better(option.words, found):
+                config = option.change(config)
             elif decision.is_ladder:
                 break
         return config
+
+    def _try(self, option: Option, config: WeightingConfig) -> TrialResult | None:
+        """Return the trial of an option, after that of the settings as they are; None without time for it."""
+        if self.should_stop():
+            return None
+        if self.best is None:
+            self._record(f"bodies up to {config.max_length}", self.trials.run(config), True)
+        found = self.trials.run(option.change(config))
+        assert self.best is not None
+        return found if len(found.ranks) == len(self.best.ranks) else None
 
     def is_better(self, words: str, found: TrialResult) -> bool:
         """Return whether a trial is better than the best so far, which it then replaces."""

@@ -37,7 +37,7 @@ def count_conclusions(
     for start, stop in pairwise(ends):
         if num_edges > MAX_EDGES:
             return counts, start / batch.size
-        trie = build_trie({int(body): bodies[body] for body in alive})
+        trie = build_trie({body: bodies[body] for body in alive.tolist()})
         own = filters.offsets[start : stop + 1], filters.known_ends[start:stop], filters.entities
         rows = batch.rows(start, stop)
         num_edges += int(count_chains(walker.edges, trie, walker.scratch, rows, *own, counts))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 from typing import Any, TypeVar
@@ -78,7 +79,7 @@ class Weighting:
         #: Called with a query and its fits as each is found: a cheap one for each length, or the refined one.
         self.on_fit: Callable[[int, Sequence[FitResult]], None] = lambda query, fits: None
         self._idle: list[Worker] = []
-        self._found: dict[Any, list[Candidate]] = {}  # by query, kind, length and settings of the search
+        self._found: dict[Any, list[Candidate]] = {}  # by query, kind, length and settings
 
     def check_stop(self) -> None:
         """Raise where the run is to stop."""
@@ -338,7 +339,8 @@ class Worker:
 
     def _find(self, query: int, kind: Kind, max_length: int) -> list[Candidate]:
         """Return the rules of one kind that a search finds; the same search is made once."""
-        found, key = self.weighting._found, (query, kind.name, max_length, self.config.search)
+        found = self.weighting._found
+        key = query, kind.name, max_length, replace(self.config, kinds=(kind.name,))
         if key not in found:
             rules = kind.find(self, query, max_length)
             found[key] = [each for each in rules if kind.accepts(query, each)]

@@ -62,9 +62,6 @@ class Buffer(NamedTuple):
         )
 
 
-# Lists of entities
-
-
 def list_entities(
     features: tuple[Entries, Ids, Ids],
     ends: tuple[Ids, Ids],
@@ -84,8 +81,8 @@ def list_entities(
     room = np.minimum(num_entries + np.diff(filters[0]) + 2, len(buffer.places)).sum()
     listed, offsets = np.empty(room, np.uint32), np.zeros(num + 1, np.int64)
     sources, answers = ends
-    places_of = np.zeros((2, num), np.int64)
-    found = Examples(entries, starts, stops, answers, listed, offsets, *places_of, answer_excluded)
+    known, excluded = np.zeros((2, num), np.int64)
+    found = Examples(entries, starts, stops, answers, listed, offsets, known, excluded, answer_excluded)
     number_entities(found, sources, *filters, exclude_source, buffer.places)
     return found
 
@@ -129,9 +126,6 @@ def number_entities(
         examples.offsets[question + 1] = last
         for i in range(start, last):
             places[examples.listed[i]] = 0
-
-
-# Losses and gradients
 
 
 @kernel("contract")
@@ -302,9 +296,6 @@ def count_right(examples: Examples, counts: Ids) -> None:
                 counts[rule, 1] += entries.entities[j] < known_end
 
 
-# Ranks
-
-
 @kernel()
 def rank_settings(
     examples: Examples, weights: Parameters, values: Floats, buffer: Buffer, ranks: Floats
@@ -339,10 +330,7 @@ def _rank(
         score = weight * values[listed[i]] + scores[i]
         better += score > wanted
         ties += score == wanted
-    return _realistic_rank(better, ties + 1)
-
-
-# The importance of rules
+    return float(_realistic_rank(better, ties + 1))
 
 
 @kernel()
