@@ -158,7 +158,10 @@ def ask(
     k: Annotated[int, typer.Option("-k", min=1, help="Most answers to show.")] = 10,
     as_json: Json = False,
 ) -> None:
-    """Answer a QUESTION; each answer comes with its rule and the facts along a path."""
+    """Answer a QUESTION; each answer comes with its rule and the facts along a path.
+
+    The confidence is that of the rule: how sure it is what the question asks for. Answers have no probability.
+    """
     from ..pipeline.questions import load_question_model
 
     program, facts = load_question_model(model), load_known(kb)
@@ -211,5 +214,6 @@ def show_answers(found: "WordAnswers") -> None:
             console.print(
                 f"[bold]{escape(answer.entity)}[/]  because {escape(answer.because)}{more}", soft_wrap=True
             )
-        console.print(f"  rule: {escape(str(rule))}  (confidence {rule.confidence:.2f})", soft_wrap=True)
+        sure = f"(confidence {rule.confidence:.2f}, no probability)"
+        console.print(f"  rule: {escape(str(rule))}  {sure}", soft_wrap=True)
         console.print(f"  {escape(rule_in_words(rule, found.source))}", soft_wrap=True)
