@@ -19,7 +19,6 @@ def test_an_answer_is_one_json_object_with_its_rule_in_logic_and_in_words():
         "probability": 0.8,
         "score": 0.5,
         "confidence": 0.9,
-        "probability": None,
         "rule": "answer(X, Y) <= directed_by(X, A), directed_by(Y, A), X != A, X != Y",
         "in_words": "From Alien to its directed by, then to all that have it as directed by; "
         "never back to Alien.",

@@ -34,7 +34,6 @@ class WordAnswer:
             "probability": self.probability,
             "score": self.score,
             "confidence": self.confidence,
-            "probability": None,  # not calibrated: an answer is what facts and the rule of the question say
             "rule": str(self.rule),
             "in_words": rule_in_words(self.rule, self.path[0]),
             "path": list(self.path),
