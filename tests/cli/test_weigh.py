@@ -21,6 +21,7 @@ from neurallp.pipeline.learn import rules_to_weigh
 from neurallp.rules.support import measure
 
 FEW = ("--epochs", 1, "--learning-rate", 0.01)
+CHEAP = ("--candidates", 50, "--kinds", "chain,prior", "--length", 2, "--masking", "fact")
 RULES = [Rule("uncle", ("father", "brother"), 0.9), Rule("uncle", ("mother", "brother"), 0.8)]
 
 
@@ -66,6 +67,22 @@ def test_the_rules_of_a_file_are_weighted_both_ways(run, data, rules, tmp_path):
     assert bodies(tmp_path / "out", "uncle") == {rule.body for rule in RULES}
     assert bodies(tmp_path / "out", "~uncle") == {("~brother", "~father"), ("~brother", "~mother")}
     assert json.loads((tmp_path / "out" / "metrics.json").read_text()) == {"valid": found["valid"]}
+
+
+def test_a_model_is_weighted_again_with_its_own_settings_unless_others_are_given(run, data, tmp_path):
+    first, again, other = (tmp_path / name for name in ("first", "again", "other"))
+    chosen = ("--length", 2, "--penalties", "1.0", "--masking", "pair", "--max-rules", 3)
+    as_json(run, "weigh", "-", data, "--out", first, "--mine", 20, *chosen)
+    as_json(run, "weigh", first, data, "--out", again)
+    as_json(run, "weigh", first, data, "--out", other, "--penalties", "0.5")
+    config = load_model(again).plan.weighting
+    assert (config.penalties, config.masking, config.max_rules, config.num_candidates) == (
+        (1.0,),
+        "pair",
+        3,
+        0,
+    )
+    assert load_model(other).plan.weighting == replace(config, penalties=(0.5,))
 
 
 def test_more_rules_are_mined_and_at_most_max_rules_kept(run, data, rules, tmp_path):
@@ -151,7 +168,7 @@ def test_an_unknown_kind_is_refused_before_anything_is_written(refuse, data, tmp
 def learned(data, tmp_path_factory):
     """Model folders that the command made: by default, and as published."""
     made = {}
-    for name, options in {"default": (), "paper": ("--preset", "paper"), "bare": ("--no-weigh",)}.items():
+    for name, options in {"default": CHEAP, "paper": ("--preset", "paper"), "bare": ("--no-weigh",)}.items():
         made[name] = tmp_path_factory.mktemp(name) / "model"
         arguments = ["learn", data, "--out", made[name], "--json", *FEW, *options]
         with redirect_stdout(io.StringIO()):
@@ -258,7 +275,7 @@ def test_ctrl_c_while_weighting_exits_130_with_a_complete_model(run, data, tmp_p
     monkeypatch.setattr(LearningProgress, "on_stage", on_stage)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        code, _, _ = run("learn", data, "--out", tmp_path, *FEW)
+        code, _, _ = run("learn", data, "--out", tmp_path, *FEW, *CHEAP)
     finally:
         signal.signal(signal.SIGINT, before)
     assert (code, interrupted) == (130, [True])

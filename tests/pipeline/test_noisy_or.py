@@ -12,12 +12,6 @@ from neurallp.weighting.graph_index import GraphIndex
 
 PARENTS = [("father", "brother"), ("mother", "brother")]
 BODIES = [*PARENTS, ("father",), ("brother", "uncle"), ("sister", "uncle")]
-    ("father", "brother"),
-    ("mother", "brother"),
-    ("father",),
-    ("brother", "uncle"),
-    ("sister", "uncle"),
-]
 
 
 @pytest.fixture(scope="module")

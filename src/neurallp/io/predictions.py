@@ -13,15 +13,13 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
-import numpy as np
-
 from ..errors import ConfigError, FormatError, import_extra
 from ..reasoning.answers import Labels, Predictions
 from .files import AnyPath, is_gzip, replacing, suffix_of
 from .names import find_unwritable, quote_field
 from .triples.rdf import OWN, Names
 
-COLUMNS = ("head", "relation", "tail", "probability", "score", "known")
+COLUMNS = tuple(Predictions.SCHEMA)
 
 #: Further columns where entities have labels.
 LABEL_COLUMNS = ("head_label", "tail_label")
@@ -66,9 +64,9 @@ def find_writer(path: AnyPath) -> Writer:
 
 def _write_parquet(file: BinaryIO, batches: Iterator[Predictions], labels: Labels) -> int:
     pa, parquet = import_extra("pyarrow", "formats"), import_extra("pyarrow.parquet", "formats")
-    kinds = pa.string(), pa.string(), pa.string(), pa.float64(), pa.float64(), pa.bool_()
     told = [(name, pa.string()) for name in LABEL_COLUMNS if labels]
-    schema = pa.schema([*zip(COLUMNS, kinds, strict=True), *told])
+    own = [(name, pa.type_for_alias(kind)) for name, kind in Predictions.SCHEMA.items()]
+    schema = pa.schema([*own, *told])
     num_rows = 0
     with parquet.ParquetWriter(file, schema) as writer:
         for batch in batches:
@@ -83,7 +81,7 @@ def _write_text(begin: Callable[[TextIO, Row], RowWriter]) -> Writer:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         write_row = begin(text, (*COLUMNS, *(LABEL_COLUMNS if labels else ())))
         for batch in batches:
-            for row in zip(*(column.tolist() for column in _columns(batch, labels).values()), strict=True):
+            for row in zip(*_columns(batch, labels).values(), strict=True):
                 write_row(row)
             num_rows += len(batch)
         text.detach()  # flushes, and leaves the file open for the caller
@@ -147,22 +145,13 @@ def _statements(text: TextIO, columns: Row) -> RowWriter:
 
 
 def _columns(batch: Predictions, labels: Labels) -> dict[str, Any]:
-    names = np.array(batch.kb.entities.names, dtype=object)
-    heads, tails = batch.ends
-    relation = np.full(len(batch), batch.relation, dtype=object)
-    columns = names[heads], relation, names[tails], _told(batch), batch.scores, batch.is_known
-    found = dict(zip(COLUMNS, columns, strict=True))
+    """Return the columns of a batch, with two more for the labels where there are any."""
+    found = batch.columns()
     if not labels:
         return found
-    called = np.array([labels.get(name, name) for name in names], dtype=object)
-    return found | dict(zip(LABEL_COLUMNS, (called[heads], called[tails]), strict=True))
-
-
-def _told(batch: Predictions) -> Any:
-    """Return the probability of each row; None for known facts, and where there is no calibration."""
-    if batch.probabilities is None:
-        return np.full(len(batch), None)
-    return np.where(batch.is_known, np.full(len(batch), None), batch.probabilities)
+    ends = found["head"], found["tail"]
+    called = ([labels.get(name, name) for name in names] for names in ends)
+    return found | dict(zip(LABEL_COLUMNS, called, strict=True))
 
 
 TEXT_WRITERS = {

@@ -73,12 +73,16 @@ class Calibration:
 
     def probabilities(self, evidence: Evidence, relations: Relations) -> Floats:
         """Return how likely answers are true; their queries are numbered as in `relations`."""
+        return sigmoid(self.log_odds(evidence, relations))
+
+    def log_odds(self, evidence: Evidence, relations: Relations) -> Floats:
+        """Return the same as log odds, which also order answers whose probabilities are nearly 0."""
         queries, rows = np.unique(evidence.queries, return_inverse=True)
         names = map(relations.operator_name, queries.tolist())
         intercepts = np.array([self.intercepts.get(name, self.others) for name in names])
         features = compute_features(evidence, np.array(self.knots))
         own = intercepts.reshape(-1, NUM_CASES)[rows.reshape(-1), evidence.cases]
-        return sigmoid(np.minimum(features @ np.array(self.coefficients) + own, self.highest))
+        return np.asarray(np.minimum(features @ np.array(self.coefficients) + own, self.highest))
 
 
 def sigmoid(log_odds: Floats) -> Floats:

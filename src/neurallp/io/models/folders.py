@@ -141,6 +141,13 @@ def read_relations(folder: AnyPath) -> Relations:
         raise damaged(path, error) from error
 
 
+def read_metrics(folder: AnyPath) -> dict[str, Any]:
+    """Return the measures stored with a model; none where there are no such."""
+    path = Path(folder) / METRICS
+    found: dict[str, Any] = read_json(path, dict) if path.is_file() else {}
+    return found
+
+
 # Neural models
 
 

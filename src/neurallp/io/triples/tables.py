@@ -7,7 +7,7 @@ from typing import Any
 from ...errors import FormatError, import_extra
 from ...graph.knowledge_base import KnowledgeBase, Triple
 from ..files import TripleFile, atomic_write, read_bytes
-from .text import COLUMNS, HEADERS
+from .layout import COLUMNS, find_columns, place_columns
 
 
 def to_arrow(kb: KnowledgeBase) -> Any:
@@ -39,14 +39,14 @@ def from_table(table: Any) -> KnowledgeBase:
     return KnowledgeBase.from_triples(_triples(table, "The table"))
 
 
-def read(path: Path) -> TripleFile:
-    """Return the triples of a Parquet file; columns are found as in `from_table`."""
+def read(path: Path, columns: Sequence[str] = ()) -> TripleFile:
+    """Return the triples of a Parquet file; `columns`, or those that are found as in `from_table`."""
     pa, parquet = import_extra("pyarrow", "formats"), import_extra("pyarrow.parquet", "formats")
     try:
         table = parquet.read_table(pa.BufferReader(read_bytes(path)))
     except pa.ArrowException as error:
         raise FormatError(f"{path}: not Parquet ({error}).") from error
-    return TripleFile(path, _triples(table, str(path)))
+    return TripleFile(path, _triples(table, str(path), columns))
 
 
 def write(path: Path, triples: Sequence[Triple], prefixes: Mapping[str, str]) -> None:
@@ -61,10 +61,10 @@ def write(path: Path, triples: Sequence[Triple], prefixes: Mapping[str, str]) ->
     atomic_write(path, content.getvalue().to_pybytes())
 
 
-def _triples(table: Any, owner: str) -> list[Triple]:
+def _triples(table: Any, owner: str, columns: Sequence[str] = ()) -> list[Triple]:
     pa = import_extra("pyarrow", "formats")
     arrow = pa.table(table)
-    names = _find_columns(arrow.column_names, owner)
+    names = _find_columns(arrow.column_names, owner, columns)
     columns = [arrow.column(name).cast(pa.string()) for name in names]
     for name, column in zip(names, columns, strict=True):
         if column.null_count:
@@ -74,12 +74,12 @@ def _triples(table: Any, owner: str) -> list[Triple]:
     return list(zip(*(column.to_pylist() for column in columns), strict=True))
 
 
-def _find_columns(names: list[str], owner: str) -> list[str]:
+def _find_columns(names: list[str], owner: str, columns: Sequence[str] = ()) -> list[str]:
     """Return the columns of head, relation and tail."""
-    given = {name.lower(): name for name in names}
-    for header in HEADERS.values():
-        if given.keys() >= set(header):
-            return [given[name] for name in header]
+    if columns:
+        return [names[place] for place in place_columns(columns, names, owner)[0]]
+    if places := find_columns(names):
+        return [names[place] for place in places]
     if len(names) != 3:
         raise FormatError(f"{owner}: expected the columns head, relation and tail, got {', '.join(names)}.")
     return names
