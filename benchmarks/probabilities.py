@@ -32,7 +32,7 @@ def main() -> None:
     assert program.calibration is not None, f"neurallp calibrate {args.model} {args.data}"
     found = measure(program.basis, program.calibration, split, max_questions=args.questions)
     rows = [
-        {"source has": group, "answers": choice, **each.as_dict()}
+        {"source has": group, "choice": choice, **each.as_dict()}
         for group, choices in found.items()
         for choice, each in choices.items()
     ]
