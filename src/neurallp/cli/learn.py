@@ -1,5 +1,6 @@
 """`learn`: a plan for the data, learning with progress, and a model that is usable whenever the run ends."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -74,15 +75,17 @@ def learn(
     if not as_json:
         say(_describe(split))
 
+    from ..io.models.store import locked
     from ..pipeline.learn import learn as learn_program
     from .callbacks import LearningProgress
 
     wanted |= {"engine": engine, "device": choose_device(device, engine)}
-    with LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks:
-        program = learn_program(split, minutes=clock, callbacks=callbacks, **wanted)
-        in_time = not (clock.is_over or callbacks.is_interrupted)
-        metrics = _validate(program, split, engine, as_json, clock.is_limited) if in_time else {}
-    _save(program, out, metrics, callbacks)
+    with nullcontext() if dry_run else locked(out):
+        with LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks:
+            program = learn_program(split, minutes=clock, callbacks=callbacks, **wanted)
+            in_time = not (clock.is_over or callbacks.is_interrupted)
+            metrics = _validate(program, split, engine, as_json, clock.is_limited) if in_time else {}
+        _save(program, out, metrics, callbacks)
     _report(program, out, metrics, as_json)
     if callbacks.is_interrupted:
         raise typer.Exit(130)
@@ -131,9 +134,9 @@ def _save(
     program: "LearnedProgram", out: Path, metrics: dict[str, Any], callbacks: "LearningProgress"
 ) -> None:
     """Save the program; one that was cut before anything was learned does not replace another model."""
-    from ..io.models.folders import RELATIONS
+    from ..io.models.store import holds_model
 
-    if callbacks.is_interrupted and _is_empty(program) and (out / RELATIONS).is_file():
+    if callbacks.is_interrupted and _is_empty(program) and holds_model(out):
         print_line(f"Nothing was learned yet: {out} keeps its earlier model.")
         raise typer.Exit(130)
     program.save(out, metrics)

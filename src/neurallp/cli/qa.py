@@ -86,15 +86,17 @@ def learn(
     configure_questions(preset, **settings)  # refuses wrong settings before the data is loaded
     facts, asked = load_known(kb), _load_questions(questions)
 
+    from ..io.models.store import locked
     from ..pipeline.questions import learn_questions
     from .callbacks import QuestionTrainingProgress
 
     where = {"engine": engine, "device": choose_device(device, engine)}
-    with QuestionTrainingProgress(out, resume=resume, quiet=as_json) as callbacks:
-        program = learn_questions(facts, asked, preset=preset, callbacks=callbacks, **where, **settings)
-    best = next(epoch for epoch in reversed(program.history) if epoch.is_best)
-    metrics = {"valid": {name: best.metrics[name] for name in ("accuracy", "hits@1")}}
-    program.save(out, metrics)
+    with locked(out):
+        with QuestionTrainingProgress(out, resume=resume, quiet=as_json) as callbacks:
+            program = learn_questions(facts, asked, preset=preset, callbacks=callbacks, **where, **settings)
+        best = next(epoch for epoch in reversed(program.history) if epoch.is_best)
+        metrics = {"valid": {name: best.metrics[name] for name in ("accuracy", "hits@1")}}
+        program.save(out, metrics)
     _report(program, best, out, metrics, as_json)
 
 

@@ -13,7 +13,7 @@ from time import perf_counter
 
 from ..errors import NeuralLPError
 from ..io.files import atomic_write
-from ..io.models.folders import make_folder
+from ..io.models.store import make_folder
 from .specification import FAILED, Experiment, Outcome, Results, TableRow
 
 

@@ -4,14 +4,20 @@ import gzip
 import os
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from hashlib import sha256
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO
 from uuid import uuid4
 
 from ..errors import DataError, FormatError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from ..graph.knowledge_base import Triple
@@ -99,14 +105,76 @@ def replacing(path: AnyPath) -> Iterator[BinaryIO]:
     target = Path(path).resolve()  # a symbolic link stays, and its target is replaced
     if target.exists() and not target.is_file():
         raise DataError(f"Cannot write {path}: it exists and is not a regular file.")
-    temporary = target.with_name(f".{uuid4().hex}.tmp")
+    mark = sha256(target.name.encode(errors="surrogateescape")).hexdigest()[:12]
+    temporary = target.with_name(f".{mark}-{uuid4().hex}.tmp")
     try:
+        _remove_remains(target.parent, mark)
         with temporary.open("xb") as file:
+            lock(file.fileno())
             yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
     except OSError as error:
-        raise DataError(f"Cannot write {path}: {error.strerror or error}. Nothing was changed.") from error
+        raise failed_to_write(path, error) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+            sync_folder(target.parent)
+
+
+def failed_to_write(path: AnyPath, error: OSError) -> DataError:
+    """Return the error for a file or folder that could not be written and is as it was."""
+    return DataError(f"Cannot write {path}: {error.strerror or error}. Nothing was changed.")
+
+
+def _remove_remains(folder: Path, mark: str) -> None:
+    """Remove temporary files of earlier writes that were cut short; those in use are locked."""
+    for remains in folder.glob(f".{mark}-*.tmp"):
+        with suppress(OSError):
+            if (descriptor := hold(remains)) is not None:
+                os.close(descriptor)
+                remains.unlink(missing_ok=True)
+
+
+def write_synced(path: Path, content: bytes) -> None:
+    """Write a new file and wait until it is on disk."""
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on disk, where the system can do so."""
+    if hasattr(os, "O_DIRECTORY"):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def hold(path: Path) -> int | None:
+    """Open and lock a file or a folder and return its descriptor; None where another process has it."""
+    descriptor = os.open(os.devnull if fcntl is None else path, os.O_RDONLY)
+    if lock(descriptor):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def lock(descriptor: int) -> bool:
+    """Return whether a lock was taken; the system ends it when the file is closed or the process ends.
+
+    A system without such locks (Windows, some network drives) is taken to have no other process.
+    """
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True

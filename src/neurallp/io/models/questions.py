@@ -1,57 +1,59 @@
 """Folders of question models: weights, configuration, relations, words, measures and history."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from torch import Tensor
 
 from ...config import QuestionConfig, QuestionTrainingConfig
-from ...errors import ConfigError, ModelError
+from ...errors import ModelError
 from ...neural.loop import Epoch
 from ...qa.evaluation import THRESHOLDS
 from ...qa.model import QuestionModel
 from ...qa.tokens import WordVocabulary
 from ...qa.training import QuestionTraining
 from ..files import AnyPath
-from .checkpoints import dump_checkpoint, dump_tensors, read_tensors, resume_run
-from .folders import (
+from ..schema import to_json
+from .checkpoints import dump_checkpoint, dump_tensors, load_weights, resume_run
+from .folders import history_lines, read_epochs, read_json, read_relations, relations_file, require_folder
+from .store import (
     CHECKPOINT,
     CONFIG,
-    FORMAT_VERSION,
     HISTORY,
     METRICS,
-    RELATIONS,
     WEIGHTS,
-    checksums,
+    WORDS,
+    ModelFiles,
     damaged,
-    history_lines,
-    read_epochs,
-    read_json,
-    read_relations,
-    require_folder,
-    require_together,
-    require_version,
-    to_json,
-    write_together,
+    is_saved,
+    read_files,
+    write_files,
 )
 
-KIND = "questions"
-WORDS = "words.json"
+
+@dataclass(frozen=True)
+class QuestionSettings:
+    """What `config.json` of a question model holds."""
+
+    model: QuestionConfig
+    training: QuestionTrainingConfig
+    threshold: float
 
 
 def write_model(
     folder: AnyPath,
     model: QuestionModel,
-    training: QuestionTrainingConfig,
-    threshold: float,
+    settings: QuestionSettings,
     history: Iterable[Epoch],
     metrics: Mapping[str, Any],
 ) -> None:
-    """Write the whole folder; when a file cannot be written, the folder stays as it was."""
-    described = _describe(model, training, threshold, history, model.state_dict())
-    write_together(folder, {**described, METRICS: to_json(metrics)})
+    """Write the whole folder in one step; a checkpoint stays where it is of this model."""
+    files = _model_files(model, settings, history, model.state_dict())
+    weights = files[WEIGHTS]
+    assert isinstance(weights, bytes)
+    keep = (CHECKPOINT,) if is_saved(folder, WEIGHTS, weights) else ()
+    write_files(folder, "questions", {**files, METRICS: to_json(metrics)}, keep)
 
 
 def write_checkpoint(folder: AnyPath, training: QuestionTraining) -> None:
@@ -60,10 +62,10 @@ def write_checkpoint(folder: AnyPath, training: QuestionTraining) -> None:
     The measures in the folder are those of an earlier model, so they are removed.
     """
     threshold = training.best_epoch.metrics["threshold"]
-    contents = _describe(training.model, training.config, threshold, training.history, training.best_weights)
+    settings = QuestionSettings(training.model.config, training.config, threshold)
+    files = _model_files(training.model, settings, training.history, training.best_weights)
     checkpoint = dump_checkpoint(training, _settings(training), _origin(training))
-    write_together(folder, {CHECKPOINT: checkpoint, **contents})
-    (Path(folder) / METRICS).unlink(missing_ok=True)
+    write_files(folder, "questions", {CHECKPOINT: checkpoint, **files})
 
 
 def resume(folder: AnyPath, training: QuestionTraining) -> None:
@@ -71,29 +73,17 @@ def resume(folder: AnyPath, training: QuestionTraining) -> None:
     resume_run(folder, training, _settings(training), _origin(training), Epoch)
 
 
-def _describe(
-    model: QuestionModel,
-    training: QuestionTrainingConfig,
-    threshold: float,
-    history: Iterable[Epoch],
-    weights: Mapping[str, Tensor],
+def _model_files(
+    model: QuestionModel, settings: QuestionSettings, history: Iterable[Epoch], weights: Mapping[str, Tensor]
 ) -> dict[str, str | bytes]:
-    """Return the files that loading needs; the configuration holds the checksums of the others."""
-    contents: dict[str, str | bytes] = {
-        RELATIONS: to_json(list(model.relations)),
+    """Return the files that loading needs."""
+    return {
+        CONFIG: to_json(asdict(settings)),
         WORDS: to_json(model.vocabulary.counts),
         HISTORY: history_lines(history),
         WEIGHTS: dump_tensors(weights),
+        **relations_file(model.relations),
     }
-    config = {
-        "format_version": FORMAT_VERSION,
-        "kind": KIND,
-        "model": asdict(model.config),
-        "training": asdict(training),
-        "threshold": threshold,
-        "checksums": checksums(contents),
-    }
-    return {CONFIG: to_json(config), **contents}
 
 
 def _settings(training: QuestionTraining) -> dict[str, Any]:
@@ -104,32 +94,21 @@ def _origin(training: QuestionTraining) -> dict[str, Any]:
     return {"relations": list(training.model.relations), "words": training.model.vocabulary.counts}
 
 
-def read_model(
-    folder: AnyPath,
-) -> tuple[QuestionModel, QuestionTrainingConfig, float, list[Epoch]]:
-    """Return the model of a folder, its training configuration, its threshold and its epochs."""
+def read_model(folder: AnyPath) -> tuple[QuestionModel, QuestionSettings, list[Epoch]]:
+    """Return the model of a folder, its settings and its epochs."""
     require_folder(folder, "neurallp qa learn KB QUESTIONS")
-    path = Path(folder) / CONFIG
-    config = read_json(path, dict)
-    if config.get("kind") != KIND:
+    files = read_files(folder)
+    if files.kind != "questions":
         raise ModelError(f"{folder} holds no model of questions in words. `neurallp qa learn` makes one.")
-    require_version(folder, config)
-    try:
-        model_config = QuestionConfig(**config["model"])
-        training = QuestionTrainingConfig(**config["training"])
-        threshold = THRESHOLDS[THRESHOLDS.index(config["threshold"])]
-    except (KeyError, TypeError, ValueError, ConfigError) as error:
-        raise damaged(path, error) from error
-    require_together(path)
-    return _read_weights(folder, model_config), training, threshold, read_epochs(folder, Epoch)
+    settings = read_json(files, CONFIG, QuestionSettings)
+    if settings.threshold not in THRESHOLDS:
+        raise damaged(files.folder / CONFIG, f"no threshold {settings.threshold}")
+    return _read_weights(files, settings.model), settings, read_epochs(files, Epoch)
 
 
-def _read_weights(folder: AnyPath, config: QuestionConfig) -> QuestionModel:
-    counts = read_json(Path(folder) / WORDS, dict)
-    model = QuestionModel(read_relations(folder), WordVocabulary(counts), config)
-    path = Path(folder) / WEIGHTS
-    try:
-        model.load_state_dict(read_tensors(path))
-    except RuntimeError as error:
-        raise ModelError(f"{path} does not fit {CONFIG} beside it. Learn again.") from error
-    return model
+def _read_weights(files: ModelFiles, config: QuestionConfig) -> QuestionModel:
+    counts = read_json(files, WORDS, dict[str, int])
+    if min(counts.values(), default=0) < 0:
+        raise damaged(files.folder / WORDS, "a word occurs less than 0 times")
+    relations, words = read_relations(files), WordVocabulary(counts)
+    return load_weights(files, lambda: QuestionModel(relations, words, config))
