@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -31,7 +31,8 @@ def parse_json(text: bytes | str, kind: type[T]) -> T:
     (1, 2)
     """
     value = msgspec.json.decode(text, type=kind)
-    whole = asdict(value) if is_dataclass(value) else value  # with the defaults of missing fields
+    # With the defaults of missing fields.
+    whole = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
     if msgspec.json.decode(msgspec.json.encode(whole)) != msgspec.json.decode(text):
         raise ValueError("a field is missing or unknown")
     return value
@@ -43,7 +44,8 @@ def convert(value: Any, kind: type[T]) -> T:
     Fields of a dataclass that are missing have their defaults, and unknown ones are ignored.
     """
     found = msgspec.convert(value, kind)
-    return replace(found) if is_dataclass(found) else found  # msgspec sets no missing fields
+    # msgspec sets no missing fields.
+    return found if not is_dataclass(found) else cast(T, replace(found))  # type: ignore[type-var]
 
 
 @contextmanager

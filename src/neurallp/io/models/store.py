@@ -50,9 +50,6 @@ NAMES = frozenset(
 #: How often a folder is read again because it was saved in the meantime.
 MAX_TRIES = 20
 
-#: What opening a file raises that is not there.
-ABSENT = (FileNotFoundError, NotADirectoryError)
-
 Kind = Literal["rules", "questions"]
 Contents = Mapping[str, str | bytes]
 
@@ -100,12 +97,13 @@ def holds_model(folder: AnyPath) -> bool:
 def read_files(folder: AnyPath, *, without: Collection[str] = (CHECKPOINT,)) -> ModelFiles:
     """Return the files of the model in a folder, checked; raise where one is not the file that was saved."""
     folder = Path(folder)
-    for _ in range(MAX_TRIES):
-        seen = _find_manifest(folder)
-        manifest = _parse(folder, *seen)
-        found = {name: _read_part(folder, name) for name in manifest.files if name not in without}
-        if _find_manifest(folder) == seen:  # otherwise it was saved while it was read
-            break
+    with as_error(lambda why: damaged(folder / MANIFEST, why)):
+        for _ in range(MAX_TRIES):
+            seen = _find_manifest(folder)
+            manifest = _parse(folder, *seen)
+            found = {name: _read_part(folder, name) for name in manifest.files if name not in without}
+            if _find_manifest(folder) == seen:  # otherwise it was saved while it was read
+                break
     contents = {name: content for name, content in found.items() if content is not None}
     for name, content in contents.items():
         if _checksum(content) != manifest.files[name]:
@@ -121,7 +119,7 @@ def _places(folder: Path) -> tuple[Path, Path]:
 def _find_manifest(folder: Path) -> tuple[Path, bytes]:
     """Return the manifest that counts, and its path."""
     for place in _places(folder):
-        with suppress(*ABSENT), as_error(lambda why: damaged(folder / MANIFEST, why), *ABSENT):
+        with suppress(FileNotFoundError, NotADirectoryError):
             return place / MANIFEST, (place / MANIFEST).read_bytes()
     if (folder / CONFIG).is_file() or (folder / SETTINGS).is_file():
         raise _other_version(folder, "3 or older", "Learn the model again")
@@ -179,7 +177,7 @@ def write_files(folder: AnyPath, kind: Kind, contents: Contents, keep: Collectio
     Whenever this is cut short, the folder holds the old model or the new one.
     """
     with locked(folder):
-        before = _recorded(Path(folder))
+        before = _recorded(folder)
         encoded = {name: each.encode() if isinstance(each, str) else each for name, each in contents.items()}
         kept = {name: before[name] for name in keep if name in before and name not in encoded}
         checksums = {name: _checksum(content) for name, content in encoded.items()}
@@ -190,21 +188,22 @@ def write_files(folder: AnyPath, kind: Kind, contents: Contents, keep: Collectio
 def update_files(folder: AnyPath, contents: Contents) -> None:
     """Replace or add some files of a model; all others stay."""
     with locked(folder):
-        kind = _parse(Path(folder), *_find_manifest(Path(folder))).kind
-        write_files(folder, kind, contents, keep=NAMES)
+        write_files(folder, read_files(folder, without=NAMES).kind, contents, keep=NAMES)
 
 
 def is_saved(folder: AnyPath, name: str, content: bytes) -> bool:
     """Return whether the model in a folder has a file with this content."""
-    return _recorded(Path(folder)).get(name) == _checksum(content)
+    return _recorded(folder).get(name) == _checksum(content)
 
 
-def _recorded(folder: Path) -> dict[str, str]:
-    """Return the checksums of the model in a folder; none where that cannot be read."""
+def _recorded(folder: AnyPath) -> dict[str, str]:
+    """Return the checksums of the model in a folder; none where it holds none that this version reads."""
     try:
-        return _parse(folder, *_find_manifest(folder)).files
+        return _parse(Path(folder), *_find_manifest(Path(folder))).files
     except ModelError:
         return {}
+    except OSError as error:
+        raise failed_to_write(folder, error) from error
 
 
 def _switch(folder: Path, contents: Mapping[str, bytes], manifest: Manifest) -> None:
@@ -221,7 +220,7 @@ def _switch(folder: Path, contents: Mapping[str, bytes], manifest: Manifest) -> 
         raise failed_to_write(folder, error) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    with suppress(OSError):  # the new model counts already; the next save would finish this
+    with suppress(OSError, ModelError):  # the new model counts already; the next save finishes this
         sync_folder(folder)
         _finish(folder)
 
@@ -230,7 +229,7 @@ def _finish(folder: Path) -> None:
     """Move the files of a save that was made into place, and remove what no manifest lists."""
     shutil.rmtree(folder / STAGING, ignore_errors=True)
     if (folder / NEXT / MANIFEST).is_file():
-        listed = _recorded(folder).keys()
+        listed = _parse(folder, *_find_manifest(folder)).files.keys()
         for path in (folder / NEXT).iterdir():
             if path.name != MANIFEST:
                 path.replace(folder / path.name)
@@ -263,7 +262,10 @@ def locked(folder: AnyPath) -> Iterator[None]:
     if _held.get(path) == get_ident():
         yield
         return
-    descriptor = hold(path)
+    try:
+        descriptor = hold(path)
+    except OSError as error:
+        raise failed_to_write(folder, error) from error
     if descriptor is None:
         raise ModelError(f"Another run is writing to {folder}. Wait until it ends, or give another --out.")
     _held[path] = get_ident()
