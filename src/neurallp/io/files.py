@@ -12,7 +12,8 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO
 from uuid import uuid4
 
-from ..errors import DataError, FormatError
+from ..errors import DataError, FormatError, brief
+from .limits import max_bytes, require_within
 
 try:
     import fcntl
@@ -47,17 +48,24 @@ def is_gzip(path: Path) -> bool:
 
 
 def read_bytes(path: AnyPath) -> bytes:
-    """Return the content of a file, decompressed when its name ends in .gz."""
+    """Return the content of a file, decompressed when its name ends in .gz; raise where it is too large."""
     path = Path(path)
     try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if is_gzip(path) else data
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            content = gzip.GzipFile(fileobj=file) if is_gzip(path) else file
+            data = content.read(max_bytes(size) + 1)
     except FileNotFoundError:
         raise missing(path) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise FormatError(f"{path}: damaged gzip ({error}). Download or compress the file again.") from error
+        why = brief(error)
+        raise FormatError(f"{path}: damaged gzip ({why}). Download or compress the file again.") from error
     except OSError as error:
         raise DataError(f"Cannot read {path}: {error.strerror or error}.") from error
+    except (MemoryError, OverflowError) as error:
+        raise DataError(f"{path} needs more memory than there is.") from error
+    require_within(path, len(data), size)
+    return data
 
 
 def read_utf8(path: AnyPath) -> str:

@@ -22,6 +22,11 @@ def to_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
+def decode_json(text: bytes | str) -> Any:
+    """Return a JSON value of any type; raise ValueError or RecursionError."""
+    return msgspec.json.decode(text)
+
+
 def parse_json(text: bytes | str, kind: type[T]) -> T:
     """Return JSON as a value of a type, such as a dataclass or `list[str]`; raise ValueError if it is not.
 

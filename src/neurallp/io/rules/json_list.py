@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from ...errors import FormatError
 from ...rules.rule import Rule, RuleSet
+from ..schema import as_error, convert, decode_json
 from .base import RuleFile
 from .table import make_rule
 
@@ -24,15 +24,8 @@ def recognizes(text: str) -> bool:
 
 def parse(text: str, path: Path) -> RuleFile:
     """Return the rules of a list as `render` writes it."""
-    try:
-        return RuleFile(RuleSet([_rule(described) for described in json.loads(text)]))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise FormatError(
-            f"{path}: expected a list of rules as `neurallp export` writes it ({error})."
-        ) from error
-
-
-def _rule(described: dict[str, Any]) -> Rule:
-    """Return the rule of an object; what is derived from other fields, such as its text, is ignored."""
-    known = {field.name for field in fields(Rule)}
-    return make_rule({name: value for name, value in described.items() if name in known})
+    with as_error(
+        lambda why: FormatError(f"{path}: expected a list of rules as `neurallp export` writes it ({why}).")
+    ):
+        # What is derived from other fields, such as a rule's text, is ignored.
+        return RuleFile(RuleSet(map(make_rule, convert(decode_json(text), list[dict[str, Any]]))))
