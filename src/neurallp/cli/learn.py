@@ -11,6 +11,7 @@ from ..config import ModelConfig, Preset, TrainingConfig, WeightingConfig, make_
 from .evaluate import evaluate_parts
 from .options import Data, Device, Engine, Json, Resume, choose_device, load_split, with_settings
 from .output import console, print_json, print_line, say
+from .stopping import exit_code
 
 if TYPE_CHECKING:
     from ..graph.knowledge_base import Split
@@ -87,8 +88,8 @@ def learn(
             metrics = _validate(program, split, engine, as_json, clock.is_limited) if in_time else {}
         _save(program, out, metrics, callbacks)
     _report(program, out, metrics, as_json)
-    if callbacks.is_interrupted:
-        raise typer.Exit(130)
+    if callbacks.stopped_by is not None:
+        raise typer.Exit(exit_code(callbacks.stopped_by))
 
 
 def _with_checkpoint(given: dict[str, Any], out: Path, resume: bool) -> dict[str, Any]:
@@ -138,7 +139,7 @@ def _save(
 
     if callbacks.is_interrupted and _is_empty(program) and holds_model(out):
         print_line(f"Nothing was learned yet: {out} keeps its earlier model.")
-        raise typer.Exit(130)
+        raise typer.Exit(exit_code(callbacks.stopped_by or 0))
     program.save(out, metrics)
 
 

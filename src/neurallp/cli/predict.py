@@ -30,6 +30,9 @@ def predict(
     min_probability: Annotated[
         float, typer.Option(min=0, max=1, help="Only answers that are at least so likely true.")
     ] = 0.0,
+    safe_csv: Annotated[
+        bool, typer.Option("--safe-csv", help="Put ' before names that spreadsheets take for formulas.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Write the new answers to every question about DATA.
@@ -40,7 +43,7 @@ def predict(
     from ..errors import ModelError
     from ..io.predictions import find_writer, write_predictions
 
-    find_writer(out)
+    find_writer(out, safe=safe_csv)
     reasoner = load_reasoner(model, data)
     if min_probability and reasoner.calibration is None:
         raise ModelError(f"{model} is not calibrated. Run `neurallp calibrate {model} {data}` first.")
@@ -48,7 +51,7 @@ def predict(
     found = reasoner.predict(names, k, known=known, also_known=load_all(data))
     batches = (batch.above(min_probability) for batch in found)
     total = len(names) * len(reasoner.kb.entities)
-    num_rows = write_predictions(out, _watch(batches, total, as_json))
+    num_rows = write_predictions(out, _watch(batches, total, as_json), safe=safe_csv)
     if as_json:
         print_json({"out": str(out), "questions": total, "answers": num_rows})
     else:

@@ -11,6 +11,7 @@ from rich.markup import escape
 from ..config import Preset, QuestionConfig, QuestionTrainingConfig
 from .options import Device, Engine, Json, Resume, choose_device, existing_data, load_known, with_settings
 from .output import console, print_json, question_measures_table, say, show_error
+from .stopping import exit_code
 
 if TYPE_CHECKING:
     from ..graph.knowledge_base import KnowledgeBase
@@ -98,6 +99,8 @@ def learn(
         metrics = {"valid": {name: best.metrics[name] for name in ("accuracy", "hits@1")}}
         program.save(out, metrics)
     _report(program, best, out, metrics, as_json)
+    if callbacks.stopped_by is not None:
+        raise typer.Exit(exit_code(callbacks.stopped_by))
 
 
 def _with_resumed(given: dict[str, Any], resumed: Path | None) -> dict[str, Any]:
