@@ -97,9 +97,15 @@ def _origin(training: QuestionTraining) -> dict[str, Any]:
 def read_model(folder: AnyPath) -> tuple[QuestionModel, QuestionSettings, list[Epoch]]:
     """Return the model of a folder, its settings and its epochs."""
     require_folder(folder, "neurallp qa learn KB QUESTIONS")
-    files = read_files(folder)
+    return parse_model(read_files(folder))
+
+
+def parse_model(files: ModelFiles) -> tuple[QuestionModel, QuestionSettings, list[Epoch]]:
+    """Return the model of files, its settings and its epochs."""
     if files.kind != "questions":
-        raise ModelError(f"{folder} holds no model of questions in words. `neurallp qa learn` makes one.")
+        raise ModelError(
+            f"{files.folder} holds no model of questions in words. `neurallp qa learn` makes one."
+        )
     settings = read_json(files, CONFIG, QuestionSettings)
     if settings.threshold not in THRESHOLDS:
         raise damaged(files.folder / CONFIG, f"no threshold {settings.threshold}")
