@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: setup system demo test lint format check bench clean
+.PHONY: setup system demo test lint format check bench torture fuzz mutants audit wheel clean
 
 setup: $(VENV)/.developed
 
@@ -45,6 +45,31 @@ check: lint test
 
 bench: setup
 	$(BIN)/python benchmarks/engine.py
+
+# What takes too long for every change: all faults of all saves, random kills, and a long run that must not grow.
+torture: setup
+	NEURALLP_TORTURE=1 $(BIN)/python -m pytest tests/io/models/test_store.py
+	$(BIN)/python benchmarks/kills.py
+	$(BIN)/python benchmarks/soak.py
+
+# Mutated inputs for every reader; one that fails is kept in tests/corpus.
+fuzz: setup
+	$(BIN)/python tests/fuzzing.py --num 100000
+
+# Changes the code and counts how many changes the tests notice.
+mutants: setup
+	$(BIN)/mutmut run
+	$(BIN)/mutmut results
+
+# Known faults of what is installed, and the same wheel twice, with a list of its parts (SBOM).
+audit: setup wheel
+	$(BIN)/pip-audit --skip-editable
+
+wheel: setup
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --wheel --outdir dist .
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --wheel --outdir dist/again .
+	cmp dist/*.whl dist/again/*.whl
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o dist/neurallp.cdx.json $(BIN)/python
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

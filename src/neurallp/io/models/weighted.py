@@ -12,8 +12,8 @@ import numpy as np
 
 from ...config import KINDS, WeightingConfig
 from ...graph.vocabulary import Relations
-from ...weighting.kinds.base import Candidate
 from ...weighting.weighted_rules import WeightedQuery, WeightedRules
+from ..rules.scored import make_candidate
 from ..schema import as_error, to_json
 from .folders import dump_arrays, read_arrays, read_json, read_relations, relations_file
 from .store import SETTINGS, WEIGHTED, ModelFiles, damaged
@@ -132,7 +132,9 @@ def _require_range(values: Any, lowest: int, end: int) -> None:
 def _unpack(arrays: Mapping[str, Any], settings: WeightedSettings) -> dict[int, WeightedQuery]:
     kinds, constants = settings.kinds, settings.constants
     rules = [
-        Candidate(kinds[kind], tuple(int(k) for k in row if k >= 0), constants[name] if name >= 0 else None)
+        make_candidate(
+            kinds[kind], tuple(int(k) for k in row if k >= 0), constants[name] if name >= 0 else None
+        )
         for kind, row, name in zip(arrays["kinds"], arrays["operators"], arrays["constants"], strict=True)
     ]
     queries = {}

@@ -20,8 +20,11 @@ from ...weighting.weighted_rules import WeightedQuery, WeightedRules
 #: Kinds whose features are walk probabilities along a body.
 CHAINS = ("chain", "against")
 
+#: Kinds whose rules have one operator.
+SINGLE = ("prior", "unary", "anchored", "mirrored")
+
 #: The kinds that the scored exports define.
-SCORED_KINDS = (*CHAINS, "prior", "unary", "anchored", "mirrored")
+SCORED_KINDS = (*CHAINS, *SINGLE)
 
 
 class ScoredRule(NamedTuple):
@@ -87,10 +90,19 @@ def from_scored(described: Described) -> WeightedRules:
     for rule in described.rules:
         get_kind(rule.kind)
         body = tuple(map(relations.operator_id, rule.operators))
-        row = Candidate(rule.kind, body, rule.answer), rule.weights, rule.confidence
+        row = make_candidate(rule.kind, body, rule.answer), rule.weights, rule.confidence
         found.setdefault(relations.operator_id(rule.query), []).append(row)
     queries = {query: _weighted_query(rows) for query, rows in found.items()}
     return WeightedRules(relations, reflexive, queries, excludes_linked=described.excludes_linked)
+
+
+def make_candidate(kind: str, operators: tuple[int, ...], constant: str | None) -> Candidate:
+    """Return a candidate that was read; raise ValueError where its kind has other parts."""
+    if kind in SINGLE and len(operators) != 1:
+        raise ValueError(f"a rule of the kind {kind} has one operator, got {len(operators)}")
+    if kind == "unary" and constant is None:
+        raise ValueError("a unary rule names its answer")
+    return Candidate(kind, operators, constant)
 
 
 def _weighted_query(rows: list[tuple[Candidate, tuple[float, ...], float]]) -> WeightedQuery:
