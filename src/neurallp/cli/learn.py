@@ -66,17 +66,19 @@ def learn(
     Settings that are not given are chosen by trials on the validation part (a part of train where there is
     none). Learning never uses the test part; `neurallp evaluate` ranks it.
     """
+    from ..io.models.store import locked, require_writable
     from ..pipeline.clock import Clock
 
     clock = Clock(minutes)
     wanted: dict[str, Any] = {"preset": preset, "train": train, "weigh": weigh}
     wanted |= _with_checkpoint(settings, out, resume)
     checked = make_plan(**wanted | {"train": train is not False})  # before anything is read
+    if not dry_run:
+        require_writable(out)
     split = load_split(data, checked.seed)
     if not as_json:
         say(_describe(split))
 
-    from ..io.models.store import locked
     from ..pipeline.learn import learn as learn_program
     from .callbacks import LearningProgress
 

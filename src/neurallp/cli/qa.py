@@ -82,12 +82,13 @@ def learn(
 ) -> None:
     """Learn to answer QUESTIONS from the facts of KB; questions need not name relations."""
     from ..config import configure_questions
+    from ..io.models.store import locked, require_writable
 
     settings = _with_resumed(settings, out if resume else None)
     configure_questions(preset, **settings)  # refuses wrong settings before the data is loaded
+    require_writable(out)
     facts, asked = load_known(kb), _load_questions(questions)
 
-    from ..io.models.store import locked
     from ..pipeline.questions import learn_questions
     from .callbacks import QuestionTrainingProgress
 

@@ -46,10 +46,11 @@ def weigh(
     The test part is not used; `neurallp evaluate` ranks it.
     """
     from ..io.models.folders import require_no_model
-    from ..io.models.store import locked
+    from ..io.models.store import locked, require_writable
 
     settings = DEFAULTS | settings
     _require_sound(settings)
+    require_writable(out)
     require_no_model(out)
 
     from ..pipeline.learn import learn

@@ -22,6 +22,7 @@ from neurallp.io.models.store import (
     holds_model,
     locked,
     read_files,
+    require_writable,
     update_files,
     write_files,
 )
@@ -270,3 +271,11 @@ def test_a_folder_without_a_model_is_told_apart_from_a_damaged_one(tmp_path):
     assert not holds_model(tmp_path)
     with pytest.raises(ModelError, match=r"holds no model.*neurallp learn DATA --out"):
         read_files(tmp_path)
+
+
+def test_a_place_that_cannot_be_written_is_told_before_anything_is_made(tmp_path):
+    require_writable(tmp_path / "a" / "b")
+    assert not (tmp_path / "a").exists()
+    (tmp_path / "file").touch()
+    with pytest.raises(ModelError, match=r"Cannot make the folder .*it is a file"):
+        require_writable(tmp_path / "file" / "model")

@@ -171,6 +171,16 @@ def make_folder(folder: AnyPath) -> None:
         raise ModelError(f"Cannot make the folder {folder}: {error.strerror or error}.") from error
 
 
+def require_writable(folder: AnyPath) -> None:
+    """Raise where a folder cannot be made or written to, before a long run; nothing is made yet."""
+    place = Path(folder).absolute()
+    while not place.exists():
+        place = place.parent
+    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        why = "it may not be written to" if place.is_dir() else "it is a file"
+        raise ModelError(f"Cannot make the folder {folder}: {place}: {why}.")
+
+
 def write_files(folder: AnyPath, kind: Kind, contents: Contents, keep: Collection[str] = ()) -> None:
     """Make `contents`, and those files of the model before that `keep` names, the model of a folder.
 
