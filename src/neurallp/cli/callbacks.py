@@ -3,6 +3,7 @@
 import signal
 import sys
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,7 @@ import typer
 from ..config import Plan
 from ..pipeline.callbacks import Callbacks, Checkpoints, Stage
 from ..pipeline.plan import Estimate
-from .output import Bar, note, print_json, print_line, progress, say
-from .plans import describe_plan, plan_as_dict
+from .output import Bar, describe_plan, note, print_json, print_line, progress, say
 from .stopping import Terminated
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class LearningProgress(TrainingProgress):
 
     def on_plan(self, plan: Plan, estimate: Estimate | None) -> None:
         if self.dry_run and self.quiet:
-            print_json(plan_as_dict(plan) | {"estimate": None if estimate is None else vars(estimate)})
+            print_json(asdict(plan) | {"estimate": None if estimate is None else vars(estimate)})
         elif self.dry_run:
             print_line(describe_plan(plan, estimate))
         elif not self.quiet:

@@ -67,7 +67,7 @@ def learn(
     none). Learning never uses the test part; `neurallp evaluate` ranks it.
     """
     from ..io.models.store import locked, require_writable
-    from ..pipeline.clock import Clock
+    from ..pipeline.callbacks import Clock
 
     clock = Clock(minutes)
     wanted: dict[str, Any] = {"preset": preset, "train": train, "weigh": weigh}

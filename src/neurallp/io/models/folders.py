@@ -16,14 +16,21 @@ from .store import CONFIG, HISTORY, RELATIONS, ModelFiles, damaged, holds_model,
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+#: Names of files that a data folder has, and a model folder has not.
+DATA_PARTS = ("train", "facts", "valid", "test")
+
 E = TypeVar("E")
 T = TypeVar("T")
 
 
 def require_folder(folder: AnyPath, command: str) -> None:
-    """Raise where there is no folder, naming the command that makes one."""
+    """Raise where there is no model folder, naming the command that makes one."""
     if not Path(folder).is_dir():
         raise ModelError(f"There is no model folder {folder}. `{command} --out {folder}` makes one.")
+    names = {path.name for path in Path(folder).iterdir()}
+    if RELATIONS not in names and any(name.partition(".")[0] in DATA_PARTS for name in names):
+        remedy = f"Learn one from it with `{command.replace('DATA', str(folder))} --out MODEL`"
+        raise ModelError(f"{folder} is a folder of data, not of a model. {remedy}, and give MODEL here.")
 
 
 def read_rules_model(folder: AnyPath) -> ModelFiles:

@@ -9,15 +9,17 @@ from torch import Tensor
 from ...config import QuestionConfig, QuestionTrainingConfig
 from ...errors import ModelError
 from ...neural.loop import Epoch
+from ...qa.confidence import AnswerCalibration
 from ...qa.evaluation import THRESHOLDS
 from ...qa.model import QuestionModel
 from ...qa.tokens import WordVocabulary
 from ...qa.training import QuestionTraining
 from ..files import AnyPath
-from ..schema import to_json
+from ..schema import as_error, decode_json, to_json
 from .checkpoints import dump_checkpoint, dump_tensors, load_weights, resume_run
 from .folders import history_lines, read_epochs, read_json, read_relations, relations_file, require_folder
 from .store import (
+    CALIBRATION,
     CHECKPOINT,
     CONFIG,
     HISTORY,
@@ -47,19 +49,21 @@ def write_model(
     settings: QuestionSettings,
     history: Iterable[Epoch],
     metrics: Mapping[str, Any],
+    calibration: AnswerCalibration | None = None,
 ) -> None:
     """Write the whole folder in one step; a checkpoint stays where it is of this model."""
     files = _model_files(model, settings, history, model.state_dict())
     weights = files[WEIGHTS]
     assert isinstance(weights, bytes)
     keep = (CHECKPOINT,) if is_saved(folder, WEIGHTS, weights) else ()
-    write_files(folder, "questions", {**files, METRICS: to_json(metrics)}, keep)
+    calibrated = {} if calibration is None else {CALIBRATION: to_json(calibration.as_dict())}
+    write_files(folder, "questions", {**files, METRICS: to_json(metrics), **calibrated}, keep)
 
 
 def write_checkpoint(folder: AnyPath, training: QuestionTraining) -> None:
     """Write the checkpoint that resuming needs, and the best model so far.
 
-    The measures in the folder are those of an earlier model, so they are removed.
+    The measures and the calibration in the folder are those of an earlier model, so they are removed.
     """
     threshold = training.best_epoch.metrics["threshold"]
     settings = QuestionSettings(training.model.config, training.config, threshold)
@@ -94,22 +98,29 @@ def _origin(training: QuestionTraining) -> dict[str, Any]:
     return {"relations": list(training.model.relations), "words": training.model.vocabulary.counts}
 
 
-def read_model(folder: AnyPath) -> tuple[QuestionModel, QuestionSettings, list[Epoch]]:
-    """Return the model of a folder, its settings and its epochs."""
+def read_question_files(folder: AnyPath) -> ModelFiles:
+    """Return the files of a folder that holds a question model."""
     require_folder(folder, "neurallp qa learn KB QUESTIONS")
-    return parse_model(read_files(folder))
-
-
-def parse_model(files: ModelFiles) -> tuple[QuestionModel, QuestionSettings, list[Epoch]]:
-    """Return the model of files, its settings and its epochs."""
+    files = read_files(folder)
     if files.kind != "questions":
-        raise ModelError(
-            f"{files.folder} holds no model of questions in words. `neurallp qa learn` makes one."
-        )
+        raise ModelError(f"{folder} holds no model of questions in words. `neurallp qa learn` makes one.")
+    return files
+
+
+def read_model(files: ModelFiles) -> tuple[QuestionModel, QuestionSettings, list[Epoch]]:
+    """Return the model of a folder's files, its settings and its epochs."""
     settings = read_json(files, CONFIG, QuestionSettings)
     if settings.threshold not in THRESHOLDS:
         raise damaged(files.folder / CONFIG, f"no threshold {settings.threshold}")
     return _read_weights(files, settings.model), settings, read_epochs(files, Epoch)
+
+
+def calibration_of(files: ModelFiles) -> AnswerCalibration | None:
+    """Return the calibration of a question model, or None where training was stopped before it."""
+    if CALIBRATION not in files:
+        return None
+    with as_error(lambda why: damaged(files.folder / CALIBRATION, why)):
+        return AnswerCalibration.from_dict(decode_json(files[CALIBRATION]))
 
 
 def _read_weights(files: ModelFiles, config: QuestionConfig) -> QuestionModel:

@@ -27,5 +27,9 @@ def parse(text: str, path: Path) -> RuleFile:
     with as_error(
         lambda why: FormatError(f"{path}: expected a list of rules as `neurallp export` writes it ({why}).")
     ):
-        # What is derived from other fields, such as a rule's text, is ignored.
-        return RuleFile(RuleSet(map(make_rule, convert(decode_json(text), list[dict[str, Any]]))))
+        return RuleFile(RuleSet(map(_rule, convert(decode_json(text), list[dict[str, Any]]))))
+
+
+def _rule(described: dict[str, Any]) -> Rule:
+    """Return the rule of an object; what is derived from other fields, such as its text, is ignored."""
+    return make_rule({**described, "confidence": described.get("alpha", described.get("confidence"))})

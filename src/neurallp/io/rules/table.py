@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...errors import FormatError, brief
+from ...errors import FormatError, NeuralLPError, brief
 from ...rules.rule import Rule, RuleSet
 from ..files import AnyPath, atomic_write, read_utf8
 from ..schema import convert, decode_json
@@ -74,7 +74,7 @@ def parse(text: str, path: Path) -> RuleFile:
     for number, line in enumerate(lines[1:], 2):
         try:
             rules += [_parse_line(line, columns)] if line else []
-        except (ValueError, TypeError, RecursionError) as error:
+        except (ValueError, TypeError, RecursionError, NeuralLPError) as error:
             faults.append(f"{path}:{number}: not a rule ({brief(error, 80)}): {line!r:.80}.")
     if faults:
         raise FormatError.collected(faults)
