@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: setup system demo test lint format check docs dist dist-check bench torture fuzz mutants audit clean
+.PHONY: setup system demo serve test lint format check docs dist dist-check bench torture fuzz mutants audit clean
 
 setup: $(VENV)/.developed
 
@@ -24,13 +24,21 @@ $(VENV)/.documented: $(VENV)/.installed
 
 # What some tests run besides Python; without it they are skipped.
 system:
-	@if command -v swipl >/dev/null; then echo "SWI-Prolog is there."; \
+	@if command -v swipl >/dev/null && command -v chromium >/dev/null; then echo "SWI-Prolog and Chromium are there."; \
 	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-		apt-get update -qq && apt-get install -y -qq --no-install-recommends swi-prolog-nox; \
-	else echo "SWI-Prolog is not there, and only root can install it (apt-get install swi-prolog-nox)."; fi
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends swi-prolog-nox chromium; \
+	else echo "Only root can install what is missing (apt-get install swi-prolog-nox chromium)."; fi
 
 demo: $(VENV)/.installed
 	$(BIN)/neurallp demo
+
+# The explorer on the family of the demo, in the browser.
+serve: $(VENV)/.serving
+	$(BIN)/neurallp demo --serve
+
+$(VENV)/.serving: $(VENV)/.installed
+	$(INSTALL) '.[web]'
+	touch $@
 
 test: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
@@ -46,6 +54,12 @@ format: setup
 	$(BIN)/ruff format .
 
 check: lint test
+
+# The explorer against its own description of itself, thousands of requests; and mutated inputs for every reader,
+# of which one that fails is kept in tests/corpus.
+fuzz: setup
+	$(BIN)/python benchmarks/fuzz_explorer.py
+	$(BIN)/python tests/fuzzing.py --num 100000
 
 docs: $(VENV)/.documented
 	$(BIN)/python -m sphinx -W --keep-going -E -j auto -q -b html docs docs/_build/html
@@ -78,10 +92,6 @@ torture: setup
 	NEURALLP_TORTURE=1 $(BIN)/python -m pytest tests/io/models/test_store.py
 	$(BIN)/python benchmarks/kills.py
 	$(BIN)/python benchmarks/soak.py
-
-# Mutated inputs for every reader; one that fails is kept in tests/corpus.
-fuzz: setup
-	$(BIN)/python tests/fuzzing.py --num 100000
 
 # Changes the code and counts how many changes the tests notice.
 mutants: setup

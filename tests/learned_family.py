@@ -6,17 +6,15 @@ from neurallp import KnowledgeBase, learn
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.graph.knowledge_base import split_triples
 
-#: A fact that is wrong: nobody else has this head, and the tail is nobody's father.
-WRONG = "father"
-
 
 @cache
 def learned():
     """Return the family, its split, and the program."""
-    kb = family_knowledge_base(num_people=60, num_generations=3)
+    kb = family_knowledge_base(num_people=40, num_generations=3)
     split = split_triples(kb)
-    program = learn(split, train=False, max_length=2, num_candidates=30, kinds=("chain", "prior"))
-    program.calibrate(split)
+    program = learn(
+        split, train=False, max_length=2, num_candidates=20, penalties=(0.003,), kinds=("chain", "prior")
+    )
     return kb, split, program
 
 

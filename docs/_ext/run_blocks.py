@@ -25,7 +25,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 #: Columns of the terminal whose output is shown.
-WIDTH = "100"
+WIDTH = "90"
 
 MAKE_FAMILIES = """
 import random

@@ -37,10 +37,10 @@ def test_each_fact_is_judged_as_if_it_alone_were_not_known(reasoner):
         assert not doubt.proof.answer.is_known
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_fact_that_is_left_out_is_less_likely(seed):
     """Only facts that may be among the least likely are asked in both directions."""
-    kb = random_kb(seed, num_facts=60)
+    kb = random_kb(seed, num_facts=40)
     reasoner = Reasoner(kb, random_rules(kb, seed), calibration=learned()[2].calibration)
     every = [
         most_likely_proof(reasoner.changed(removed=[fact]), fact, 1).answer.probability

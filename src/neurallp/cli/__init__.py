@@ -34,6 +34,7 @@ COMMANDS = (
     "verify",
     "audit",
     "mcp",
+    "serve",
     "predict",
     "evaluate",
     "export",

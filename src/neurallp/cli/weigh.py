@@ -1,5 +1,6 @@
 """`weigh`: weights for given rules, and for mined ones."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ..weighting.weighted_rules import WeightedRules
 
 #: The settings that `weigh` changes: no rules are mined unless that is asked for.
-DEFAULTS = {"num_candidates": 0}
+DEFAULTS: dict[str, Any] = {"num_candidates": 0, "other_lengths": ()}
 
 
 def _given_source(path: Path) -> Path:
@@ -44,13 +45,13 @@ def weigh(
 
     RULES is a file of rules or a model folder: its weighted rules, of all their kinds unless --kinds is
     given, or else the most confident rules of its neural model. With -, only mined rules are weighted.
+    Settings that are not given are those of the model folder, where its rules were weighted.
     The test part is not used; `neurallp evaluate` ranks it.
     """
     from ..io.models.folders import require_no_model
     from ..io.models.store import locked, require_writable
 
-    settings = DEFAULTS | settings
-    _require_sound(settings)
+    _require_sound(DEFAULTS | settings)
     require_writable(out)
     require_no_model(out)
 
@@ -59,7 +60,7 @@ def weigh(
     from .callbacks import ShownProgress
 
     program = None if str(rules) == "-" else load_program(rules)
-    config = WeightingConfig(**_kinds_of(program) | settings)
+    config = WeightingConfig(**_settings_of(program) | DEFAULTS | _kinds_of(program) | settings)
     split = load_split(data, config.seed)
     given = _wanted(program, config)
     others = {*config.kinds} - {*WeightingConfig().kinds}
@@ -109,6 +110,14 @@ def _wanted(program: "Program | None", config: WeightingConfig) -> "list[Rule]":
         there = ", ".join(dict.fromkeys(rule.kind for rule in offered))
         raise ConfigError(f"The rules given are of kind {there}. Add it to --kinds, or give - for RULES.")
     return wanted
+
+
+def _settings_of(program: "Program | None") -> dict[str, Any]:
+    """Return the settings with which the rules of a model were weighted; none for other rules."""
+    from ..pipeline.program import LearnedProgram
+
+    config = program.plan.weighting if isinstance(program, LearnedProgram) else None
+    return {} if config is None else {each.name: getattr(config, each.name) for each in fields(config)}
 
 
 def _kinds_of(program: "Program | None") -> dict[str, Any]:

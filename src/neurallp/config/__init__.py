@@ -174,7 +174,7 @@ class WeightingConfig:
     )
     num_mined: int = setting(1000, "Bodies of each length to count right conclusions of.", flag="--mined")
     num_counted: int = setting(200, "Questions on which the conclusions of mined bodies are counted.")
-    max_paths: int = setting(20_000_000, "Paths to follow while mining for one query.")
+    max_paths: int = setting(5_000_000, "Paths to follow while mining for one query.")
     num_pilot: int = setting(300, "Questions of each query for the first fit, which chooses settings.")
     max_questions: int = setting(4000, "Questions of each query to fit weights on.", flag="--questions")
     max_per_source: int = setting(30, "Questions of one source to fit weights on.", flag="--per-source")

@@ -1,13 +1,12 @@
 """The reasoner: answers, proofs, missing facts and predictions of a model or of rules on a knowledge base."""
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice, product
 
 import numpy as np
 
-from ..errors import ConfigError, DataError, DataWarning, require_positive
+from ..errors import ConfigError, require_positive
 from ..evaluation import best_places, rank_within
 from ..graph.arrays import Flags, Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase, Triple
@@ -15,7 +14,6 @@ from ..graph.name_index import NameIndex
 from ..graph.operators import Operators
 from ..graph.questions import KnownAnswers, KnownFacts
 from ..graph.scores import Scores
-from ..graph.vocabulary import Relations, relation_of
 from ..rules.paths import count_edges, find_paths, follow, reachable_sets, reachable_sets_to
 from ..rules.rule import Rule
 from ..rules.support import body_ids
@@ -27,6 +25,7 @@ from .changes import change_facts
 from .evidence import GraphEvidence
 from .frames import Answers, PredictionBatches
 from .probabilities import Probabilities
+from .relations import relations_to_ask, require_relations
 from .scorers import Basis, HasRelations, RuleScorer, RuleShare, choose_scorer
 from .verdicts import LIKELY, Verdict, verify
 
@@ -62,7 +61,7 @@ class Reasoner(BaseReasoner):
         """Bind a model or rules to facts; `operators` are those of `kb` where another reasoner has them."""
         self.calibration = calibration
         self.basis = basis if isinstance(basis, HasRelations) else tuple(basis)
-        relations = _relations_to_ask(kb, self.basis) if operators is None else kb.relations
+        relations = relations_to_ask(kb, self.basis) if operators is None else kb.relations
         super().__init__(kb, relations, engine, operators)
 
     @cached_property
@@ -353,51 +352,3 @@ def has_logarithmic_scores(basis: Basis) -> bool:
 def _sum_up(shares: Sequence[RuleShare]) -> tuple[int, float]:
     """Return how many reasons there are and the sum of their contributions."""
     return len(shares), sum(share.contribution for share in shares)
-
-
-# Relations
-
-
-def _relations_to_ask(kb: KnowledgeBase, basis: HasRelations | Sequence[Rule]) -> Relations:
-    """Return the relations that can be asked: a model's own, or those of the facts and of the rules.
-
-    Warns of relations of the facts that a model does not know, and of relations in bodies without facts.
-    """
-    if isinstance(basis, HasRelations):
-        if unknown := require_relations(kb, basis):
-            _warn(unknown, "the model does not know", "Left out")
-        _warn_of_missing(kb, basis.relations)
-        return basis.relations
-    _warn_of_confidences(basis)
-    _warn_of_missing(kb, dict.fromkeys(relation_of(name) for rule in basis for name in rule.body))
-    named = (relation_of(name) for rule in basis for name in (*rule.body, rule.target))
-    return Relations(dict.fromkeys([*kb.relations, *named]))
-
-
-def _warn_of_confidences(rules: Sequence[Rule]) -> None:
-    """Warn of confidences above 1, which only rules of a model with several controllers may have."""
-    if high := [rule for rule in rules if rule.confidence > 1]:
-        warnings.warn(
-            f"Confidences lie between 0 and 1, but {high[0]} has {high[0].confidence:g}: "
-            f"such rules outweigh all others ({len(high):,} of {len(rules):,} rules).",
-            DataWarning,
-            stacklevel=4,
-        )
-
-
-def _warn_of_missing(kb: KnowledgeBase, relations: Iterable[str]) -> None:
-    if missing := [name for name in relations if name not in kb.relations]:
-        _warn(missing, "the knowledge base has no facts of", "Nothing follows from them")
-
-
-def _warn(names: Sequence[str], what: str, effect: str) -> None:
-    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    warnings.warn(f"{effect}: {what} {', '.join(map(repr, names[:5]))}{more}.", DataWarning, stacklevel=5)
-
-
-def require_relations(kb: KnowledgeBase, model: HasRelations) -> list[str]:
-    """Return the relations of `kb` that `model` does not know; raise when they share none."""
-    if not any(name in model.relations for name in kb.relations):
-        known = ", ".join(map(repr, model.relations[:5]))
-        raise DataError(f"The knowledge base and the model share no relation. The model knows {known} ….")
-    return [name for name in kb.relations if name not in model.relations]

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -70,7 +71,7 @@ class WeightedRules:
         """Return whether the source is no candidate answer, as no fact of the relation is reflexive."""
         return not self.reflexive[query % len(self.relations)]
 
-    @property
+    @cached_property
     def max_depth(self) -> int:
         """The number of frontiers that the features of any rule need at once."""
         every = (rule for query in self.queries.values() for rule in query.rules)

@@ -76,11 +76,15 @@ def test_only_the_first_row_can_be_a_header(write):
     assert read_triples(write("kb.tsv", f"{TSV}head\trelation\ttail\n"))[2] == ("head", "relation", "tail")
 
 
-def test_a_header_with_the_columns_in_another_order_is_a_fault(write):
-    path = write("kb.csv", "Source,Target,Label\nanna,eve,mother\n")
-    assert message_of(load, path) == (
-        f"{path}:1: the columns are Source, Target, Label. Order them source, label, target."
-    )
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Source,Target,Label\nanna,eve,mother\nbob,carl,uncle\n",
+        "id;subject;predicate;object;weight\n1;anna;mother;eve;0.5\n2;bob;uncle;carl;1\n",
+    ],
+)
+def test_a_header_tells_which_columns_to_read(write, content):
+    assert read_triples(write("kb.csv", content)) == [ANNA, BOB]
 
 
 def test_names_may_hold_any_character_that_does_not_separate(write):

@@ -11,7 +11,7 @@ from ...errors import ConfigError, ModelError
 from ...graph.vocabulary import Relations
 from ..files import AnyPath
 from ..schema import as_error, parse_json, to_json
-from .store import CONFIG, HISTORY, RELATIONS, ModelFiles, damaged, holds_model, read_files
+from .store import CONFIG, HISTORY, METRICS, RELATIONS, ModelFiles, damaged, holds_model, read_files
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,6 +59,12 @@ def read_relations(files: ModelFiles) -> Relations:
         raise damaged(files.folder / RELATIONS, "no relations")
     with as_error(lambda why: damaged(files.folder / RELATIONS, why)):
         return Relations(names)
+
+
+def read_metrics(folder: AnyPath) -> dict[str, Any]:
+    """Return the measures stored with a model; none where there are no such."""
+    files = read_files(folder) if holds_model(folder) else None
+    return {} if files is None or METRICS not in files else read_json(files, METRICS, dict[str, Any])
 
 
 # Neural models

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DataError, DataWarning, FormatError
+from ...errors import ConfigError, DataError, DataWarning, FormatError
 from ...graph.knowledge_base import KnowledgeBase, Split, Triple, name_parts
 from ...graph.vocabulary import INVERSE_MARK, is_inverse
 from ..files import AnyPath, TripleFile, missing, suffix_of
 from ..names import find_unwritable
-from . import prolog, rdf, tables, text
+from . import layout, prolog, rdf, tables, text
 
 #: Suffix -> the module that reads it.
 READERS: dict[str, ModuleType] = {
@@ -42,8 +42,11 @@ PARTS = {"facts": "facts", "train": "train", "valid": "valid", "dev": "valid", "
 Data = AnyPath | KnowledgeBase | Split | Any
 
 
-def load(data: Data) -> KnowledgeBase | Split:
+def load(data: Data, columns: Sequence[str] = ()) -> KnowledgeBase | Split:
     """Return the knowledge base of a file of triples or of a table, or the split of a folder of such files.
+
+    `columns` are those of head, relation and tail in text and Parquet, by name or by number from 1, where no
+    usual header names them.
 
     A knowledge base or a split is returned as it is. Warns of entities that occur only in valid or test (no
     rule can answer about them), and of literals.
@@ -53,9 +56,10 @@ def load(data: Data) -> KnowledgeBase | Split:
     if not isinstance(data, str | PathLike):
         return tables.from_table(data)
     path = Path(data)
-    files = {part: read_file(file) for part, file in find_parts(path).items()}
+    files = {part: read_file(file, columns) for part, file in find_parts(path).items()}
     for file in files.values():
         _warn_of_literals(file)
+        _warn_of_header(file)
     split = name_parts({part: file.triples for part, file in files.items()})
     num_entities, num_relations = _count_known(split)
     _require_known_relations(split.relations[num_relations:], files)
@@ -145,13 +149,20 @@ def _listed(suffixes: Iterable[str]) -> str:
 # Reading
 
 
-def read_file(path: AnyPath) -> TripleFile:
+def read_file(path: AnyPath, columns: Sequence[str] = ()) -> TripleFile:
     """Return the triples of a file with their line numbers, prefixes and number of literals."""
     path = Path(path)
     if not path.exists():
         raise missing(path)
     suffix = _require_suffix(path, READERS)
-    file: TripleFile = READERS[suffix].read(path)
+    if columns and suffix in rdf.SUFFIXES:
+        raise ConfigError(f"{path} is RDF, which has no columns. Leave --columns out.")
+    file: TripleFile = READERS[suffix].read(path, *([columns] if columns else []))
+    if not file.triples and file.num_literals:
+        raise FormatError(
+            f"{path}: all {file.num_literals:,} triples end in a literal (text, a number or a date); rules "
+            "need facts between entities. Add some."
+        )
     if not file.triples:
         raise FormatError(f"{path}: no triples. Give one on each line: head, relation, tail.")
     if suffix not in text.DELIMITERS:
@@ -171,6 +182,12 @@ def _warn_of_literals(file: TripleFile) -> None:
         total = file.num_literals + len(file.triples)
         skipped = f"{file.path}: skipped {file.num_literals:,} of {total:,} triples, which end in a literal."
         warnings.warn(skipped, DataWarning, stacklevel=3)
+
+
+def _warn_of_header(file: TripleFile) -> None:
+    if file.lines and (first := layout.suspect_header(file.triples)):
+        told = f"{file.path}:{file.lines[0]}: {', '.join(first)} may be a header: none of its names occurs again."
+        warnings.warn(f"{told} If so, give --columns {','.join(first)}.", DataWarning, stacklevel=3)
 
 
 # Checking a split as a whole

@@ -9,7 +9,7 @@ from ...graph.knowledge_base import KnowledgeBase, Triple
 from ..files import TripleFile, atomic_write, read_bytes
 from ..limits import require_within
 from ..schema import as_error
-from .text import COLUMNS, HEADERS
+from .layout import COLUMNS, find_columns, place_columns
 
 #: Bytes that a row takes at least: references to three names.
 ROW_BYTES = 24
@@ -44,17 +44,17 @@ def from_table(table: Any) -> KnowledgeBase:
     return KnowledgeBase.from_triples(_triples(table, "The table"))
 
 
-def read(path: Path) -> TripleFile:
-    """Return the triples of a Parquet file; columns are found as in `from_table`."""
+def read(path: Path, columns: Sequence[str] = ()) -> TripleFile:
+    """Return the triples of a Parquet file; `columns`, or those that are found as in `from_table`."""
     pa, parquet = import_extra("pyarrow", "formats"), import_extra("pyarrow.parquet", "formats")
     content = read_bytes(path)
     with as_error(lambda why: FormatError(f"{path}: not Parquet ({why}). Write or download it again.")):
         file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=[])
-        names = _find_columns(file.schema_arrow.names, str(path))
+        names = _find_columns(file.schema_arrow.names, str(path), columns)
         _require_bounded(path, file.metadata, len(content))
         # A dictionary stays one: names that are repeated in every row are decoded once.
         reader = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=names)
-        return TripleFile(path, _triples(reader.read(columns=names, use_threads=False), str(path)))
+        return TripleFile(path, _triples(reader.read(columns=names, use_threads=False), str(path), names))
 
 
 def _require_bounded(path: Path, metadata: Any, size: int) -> None:
@@ -80,17 +80,17 @@ def write(path: Path, triples: Sequence[Triple], prefixes: Mapping[str, str]) ->
     atomic_write(path, content.getvalue().to_pybytes())
 
 
-def _triples(table: Any, owner: str) -> list[Triple]:
+def _triples(table: Any, owner: str, columns: Sequence[str] = ()) -> list[Triple]:
     pa = import_extra("pyarrow", "formats")
     arrow = pa.table(table)
-    names = _find_columns(arrow.column_names, owner)
-    columns = [_names_of(arrow.column(name)) for name in names]
-    for name, column in zip(names, columns, strict=True):
+    names = _find_columns(arrow.column_names, owner, columns)
+    found = [_names_of(arrow.column(name)) for name in names]
+    for name, column in zip(names, found, strict=True):
         if column.null_count:
             raise FormatError(
                 f"{owner}: {column.null_count:,} rows have no {name}. Fill them in or drop them."
             )
-    return list(zip(*(map(_as_list, columns)), strict=True))
+    return list(zip(*map(_as_list, found), strict=True))
 
 
 def _names_of(column: Any) -> Any:
@@ -113,12 +113,12 @@ def _as_list(column: Any) -> list[str]:
     return found
 
 
-def _find_columns(names: list[str], owner: str) -> list[str]:
+def _find_columns(names: list[str], owner: str, columns: Sequence[str] = ()) -> list[str]:
     """Return the columns of head, relation and tail."""
-    given = {name.lower(): name for name in names}
-    for header in HEADERS.values():
-        if given.keys() >= set(header):
-            return [given[name] for name in header]
+    if columns:
+        return [names[place] for place in place_columns(columns, names, owner)[0]]
+    if places := find_columns(names):
+        return [names[place] for place in places]
     if len(names) != 3:
         raise FormatError(f"{owner}: expected the columns head, relation and tail, got {', '.join(names)}.")
     return names

@@ -1,12 +1,14 @@
 """Triples as text: head, relation and tail on each line.
 
-Fields of a .tsv are separated by tabs and quotes are literal, fields of a .csv by commas with the usual
-quoting. For a .txt the separator (tab, comma or whitespace) is detected from the first lines.
+Fields are separated by tabs, with quotes as they are, or by commas, semicolons or bars, with the quoting of
+CSV; a .txt may also have whitespace. Which of them is detected from the first lines; where several fit, it is
+the usual one of the suffix. A header tells which columns hold head, relation and tail.
 """
 
+import codecs
 import csv
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,20 +17,27 @@ from ...graph.knowledge_base import Triple
 from ...graph.vocabulary import INVERSE_MARK, is_inverse
 from ..files import TripleFile, atomic_write, read_bytes, suffix_of
 from ..names import quote_field
+from .layout import COLUMNS, find_columns, place_columns, require_text
 
 #: Separators by name; None stands for any run of whitespace.
-SEPARATORS = {"tab": "\t", "comma": ",", "whitespace": None}
+SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "bar": "|", "whitespace": None}
+
+#: The separators whose fields may be quoted.
+QUOTING = ("comma", "semicolon", "bar")
 
 #: The separators that a file may have, by its suffix. The first is the one that is written.
-DELIMITERS = {".tsv": ("tab",), ".csv": ("comma",), ".txt": ("tab", "comma", "whitespace")}
+DELIMITERS = {
+    ".tsv": ("tab", "comma", "semicolon", "bar"),
+    ".csv": ("comma", "semicolon", "tab", "bar"),
+    ".txt": ("tab", "comma", "semicolon", "bar", "whitespace"),
+}
 
-COLUMNS = ("head", "relation", "tail")
-ENDS = (("head", "tail"), ("subject", "object"), ("source", "target"), ("from", "to"))
-LABELS = ("relation", "predicate", "label", "type", "edge")
-HEADERS = {
-    frozenset(names): names
-    for names in [(head, label, tail) for head, tail in ENDS for label in LABELS]
-    + [("h", "r", "t"), ("s", "p", "o")]
+#: Byte order marks of encodings other than UTF-8; that of UTF-32 begins like that of UTF-16.
+MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
 }
 
 
@@ -50,20 +59,31 @@ class _Faults:
 # Reading
 
 
-def read(path: Path) -> TripleFile:
-    """Return the triples of a file, names stripped, header skipped; all faults are raised as one error."""
+def read(path: Path, columns: Sequence[str] = ()) -> TripleFile:
+    """Return the triples of a file, names stripped, header skipped; all faults are raised as one error.
+
+    `columns` are those of head, relation and tail, by name or number, where no usual header names them.
+    """
     faults = _Faults(path)
-    text = _decode(read_bytes(path), faults)
-    file = _collect(text, _detect(text, DELIMITERS[suffix_of(path)]), faults)
+    data = read_bytes(path)
+    require_text(path, data)
+    text = _decode(data, faults)
+    delimiter = _detect(text, DELIMITERS[suffix_of(path)])
+    if "\n" not in text and "\r" in text and _width(text, delimiter) > 3:
+        text = text.replace("\r", "\n")  # line ends of old Macintosh files
+    file = _collect(text, delimiter, faults, columns)
     faults.raise_any()
     return file
 
 
-def _collect(text: str, delimiter: str, faults: _Faults) -> TripleFile:
+def _collect(text: str, delimiter: str, faults: _Faults, columns: Sequence[str] = ()) -> TripleFile:
     """Return the valid rows of `text`, and add the faults of the others to `faults`."""
     file = TripleFile(faults.path, [], [])
-    rows = _rows(text, delimiter, faults)
-    for line, fields in _without_header(rows, faults):
+    rows = [*_rows(text, delimiter, faults)]
+    places, rows = _choose_columns(rows, columns, faults)
+    for line, fields in rows:
+        if places and len(fields) > max(places):
+            fields = [fields[place] for place in places]
         if what := find_fault(fields, delimiter):
             faults.add(line, what)
         else:
@@ -72,13 +92,57 @@ def _collect(text: str, delimiter: str, faults: _Faults) -> TripleFile:
     return file
 
 
+def _choose_columns(
+    rows: list[tuple[int, list[str]]], columns: Sequence[str], faults: _Faults
+) -> tuple[tuple[int, ...], list[tuple[int, list[str]]]]:
+    """Return the places of head, relation and tail (none: the first three), and the rows without a header."""
+    if not rows:
+        return (), rows
+    line, first = rows[0]
+    if columns:
+        places, has_header = place_columns(columns, first, f"{faults.path}:{line}:")
+        return places, rows[has_header:]
+    if places := find_columns(first):
+        return () if places == (0, 1, 2) and len(first) == 3 else places, rows[1:]
+    widths = {len(fields) for _, fields in rows}
+    if min(widths) > 3 and len(rows) > 1:
+        shown = " | ".join(first[:6])
+        raise FormatError(
+            f"{faults.path}: rows have {min(widths)} columns ({shown:.60}). Say which hold head, relation and "
+            "tail, by number or by the names of a header, as in --columns 1,2,3."
+        )
+    return (), rows
+
+
 def _decode(data: bytes, faults: _Faults) -> str:
+    for mark, encoding in MARKS.items():
+        if data.startswith(mark):
+            return _decode_marked(data, encoding, faults.path)
+    if encoding := _guess_unmarked(data[:1000]):
+        return _decode_marked(data, encoding, faults.path)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         for number, line in enumerate(data.split(b"\n"), start=1):
             _note_undecodable(number, line, faults)
         return data.decode("utf-8-sig", errors="replace")
+
+
+def _guess_unmarked(start: bytes) -> str:
+    """Return the encoding of UTF-16 without a mark, where every other byte of plain text is zero."""
+    even, odd = start[::2], start[1::2]
+    zeros = even.count(0), odd.count(0)
+    if len(start) < 30 or max(zeros) < 0.9 * len(odd) or min(zeros):
+        return ""
+    return "utf-16-le" if zeros[1] else "utf-16-be"
+
+
+def _decode_marked(data: bytes, encoding: str, path: Path) -> str:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        name = encoding.upper()
+        raise FormatError(f"{path}: byte {error.start + 1} is not {name}. Save as UTF-8.") from error
 
 
 def _note_undecodable(number: int, line: bytes, faults: _Faults) -> None:
@@ -90,22 +154,42 @@ def _note_undecodable(number: int, line: bytes, faults: _Faults) -> None:
 
 
 def _detect(text: str, candidates: Sequence[str]) -> str:
-    """Return the delimiter that splits most of the first lines into triples; ties go to the earlier one."""
-    votes = Counter(_vote(line, candidates) for line in text.split("\n", 20)[:20])
-    return max(candidates, key=votes.__getitem__)
+    """Return the delimiter that splits most of the first lines into triples, or else into more fields.
+
+    Ties go to the earlier one.
+    """
+    lines = [line for line in text.split("\n", 20)[:20] if line.strip()]
+    for sound in (lambda width: width == 3, lambda width: width > 3):
+        votes = Counter(_vote(line, candidates, sound) for line in lines)
+        if best := max(votes[name] for name in candidates):
+            return next(name for name in candidates if votes[name] == best)
+    return candidates[0]
 
 
-def _vote(line: str, candidates: Sequence[str]) -> str:
-    """Return the first delimiter that splits the line into a triple, or nothing."""
-    sound = (name for name in candidates if _collect(line, name, _Faults(Path())).triples)
-    return next(sound, "")
+def _vote(line: str, candidates: Sequence[str], sound: Callable[[int], bool]) -> str:
+    """Return the first delimiter that splits the line into a number of fields that is sound, or nothing."""
+    return next((name for name in candidates if sound(_width(line, name))), "")
+
+
+def _width(line: str, delimiter: str) -> int:
+    """Return the number of fields of a line; 0 where a field is empty or a quote stays open."""
+    faults = _Faults(Path())
+    fields = next((fields for _, fields in _rows(line, delimiter, faults)), [])
+    return len(fields) if all(fields[:3]) and not faults.found else 0
 
 
 def _rows(text: str, delimiter: str, faults: _Faults) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line number and the stripped fields of every row that is not blank."""
-    rows = _csv_rows(text, faults) if delimiter == "comma" else _plain_rows(text, SEPARATORS[delimiter])
+    """Yield the line number and the stripped fields of every row that is not blank.
+
+    Empty fields after the third are left out: they come from separators at the end of a line.
+    """
+    separator = SEPARATORS[delimiter]
+    quoted = delimiter in QUOTING
+    rows = _csv_rows(text, separator or "", faults) if quoted else _plain_rows(text, separator)
     for line, fields in rows:
         stripped = [name.strip() for name in fields]
+        while len(stripped) > 3 and not stripped[-1]:
+            stripped.pop()
         if stripped and stripped != [""]:
             yield line, stripped
 
@@ -116,9 +200,9 @@ def _plain_rows(text: str, separator: str | None) -> Iterator[tuple[int, list[st
         yield number, line.split(separator)
 
 
-def _csv_rows(text: str, faults: _Faults) -> Iterator[tuple[int, list[str]]]:
+def _csv_rows(text: str, separator: str, faults: _Faults) -> Iterator[tuple[int, list[str]]]:
     lines = (line + "\n" for line in text.split("\n"))
-    reader = csv.reader(lines, strict=True, skipinitialspace=True)
+    reader = csv.reader(lines, delimiter=separator, strict=True, skipinitialspace=True)
     number = 1
     try:
         for fields in reader:
@@ -126,25 +210,6 @@ def _csv_rows(text: str, faults: _Faults) -> Iterator[tuple[int, list[str]]]:
             number = reader.line_num + 1
     except csv.Error as error:
         faults.add(number, f'not CSV ({error}). Write a quoted field as "…", and a quote in it twice.')
-
-
-def _without_header(
-    rows: Iterator[tuple[int, list[str]]], faults: _Faults
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows without a header; a header with another order of columns is a fault."""
-    for line, fields in rows:
-        header = _header(fields)
-        if not header:
-            yield line, fields
-        elif header != tuple(name.lower() for name in fields):
-            faults.add(line, f"the columns are {', '.join(fields)}. Order them {', '.join(header)}.")
-        break
-    yield from rows
-
-
-def _header(fields: Sequence[str]) -> tuple[str, ...]:
-    """Return the column names in the right order if the fields are a header, else nothing."""
-    return HEADERS.get(frozenset(name.lower() for name in fields), ())
 
 
 def find_fault(fields: Sequence[str], delimiter: str) -> str:
@@ -167,11 +232,11 @@ def write(path: Path, triples: Sequence[Triple], prefixes: Mapping[str, str]) ->
     """Write triples whose names the format can hold (see `find_unwritable`)."""
     delimiter = DELIMITERS[suffix_of(path)][0]
     # A first row that would be read as a header or a byte order mark needs a real header above it.
-    needs_header = _header(triples[0]) or triples[0][0].startswith("\ufeff")
+    needs_header = find_columns(triples[0]) or triples[0][0].startswith("\ufeff")
     rows = [COLUMNS, *triples] if needs_header else triples
     atomic_write(path, "".join(_line(row, delimiter) for row in rows))
 
 
 def _line(row: Sequence[str], delimiter: str) -> str:
-    fields = map(quote_field, row) if delimiter == "comma" else row
+    fields = map(quote_field, row) if delimiter in QUOTING else row
     return (SEPARATORS[delimiter] or " ").join(fields) + "\n"

@@ -39,6 +39,9 @@ class WeightedScorer:
 
     has_logarithmic_scores: ClassVar[bool] = True
 
+    #: Whether any scorer has loaded the compiled loops; then they are faster for single questions, too.
+    loops_are_loaded: ClassVar[bool] = False
+
     def __init__(
         self, weighted: WeightedRules, kb: KnowledgeBase, operators: Operators, engine: str = "auto"
     ) -> None:
@@ -151,13 +154,15 @@ class WeightedScorer:
     def _use_numpy(self, query: int, num_questions: int) -> bool:
         """Return whether the questions are one of the first few, and not worth loading compiled loops for."""
         weighted = self.weighted.queries.get(query)
-        if num_questions != 1 or weighted is None or self._num_single >= FEW_QUESTIONS:
+        is_warm = self.loops_are_loaded or self._num_single >= FEW_QUESTIONS
+        if num_questions != 1 or weighted is None or is_warm:
             return False
         self._num_single += 1
         return self.index.operators.num_edges <= FEW_EDGES and can_use_numpy(weighted.rules)
 
     def _take_walker(self) -> FeatureWalker:
         """Return an idle walker, or a new one."""
+        WeightedScorer.loops_are_loaded = True
         try:
             return self._idle.pop()
         except IndexError:

@@ -1,0 +1,113 @@
+"""The layout of tables of triples: which columns hold head, relation and tail, and what is not text at all."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...errors import ConfigError, FormatError
+from ...graph.knowledge_base import Triple
+
+COLUMNS = ("head", "relation", "tail")
+ENDS = (("head", "tail"), ("subject", "object"), ("source", "target"), ("from", "to"))
+LABELS = ("relation", "predicate", "label", "type", "edge")
+HEADERS = {
+    frozenset(names): names
+    for names in [(head, label, tail) for head, tail in ENDS for label in LABELS]
+    + [("h", "r", "t"), ("s", "p", "o")]
+}
+
+#: The first bytes of files that are no text, and what to do with such a file.
+SIGNATURES = {
+    b"\x1f\x8b": "compressed with gzip. Add .gz to its name",
+    b"PAR1": "Parquet. Name it .parquet",
+    b"PK\x03\x04": "a zip archive or an Excel sheet. Unpack it, or save the sheet as CSV",
+    b"SQLite format 3": "an SQLite database. Export the table as CSV",
+    b"\xd0\xcf\x11\xe0": "an Excel sheet. Save it as CSV",
+}
+
+#: How text of other formats begins, and what to do with it.
+BEGINNINGS = {
+    "a web page. Download the file itself": re.compile(rb"<!doctype html|<html", re.IGNORECASE),
+    "JSON. Write its triples as .tsv or .csv: head, relation, tail": re.compile(rb'\{\s*"|\[\s*[\[{]\s*"'),
+    "N-Triples. Name it .nt": re.compile(rb"(?:<[^<>\s]*>|_:\S+)\s+<[^<>\s]+>\s[^\n]*\.[ \t\r]*(?:\n|$)"),
+    "Turtle. Name it .ttl": re.compile(rb"@prefix \S*: *<"),
+    "XML. If it is RDF, name it .rdf": re.compile(rb"<\?xml|<rdf:RDF"),
+}
+
+#: A first line that no other resembles is told as a probable header in files of at least so many triples.
+MIN_ROWS = 4
+
+
+def parse_columns(given: str | None) -> tuple[str, ...]:
+    """Return the three columns that `A,B,C` names: by the names of a header, or by numbers from 1.
+
+    >>> parse_columns("person, knows, 3")
+    ('person', 'knows', '3')
+    """
+    if not given:
+        return ()
+    names = tuple(name.strip() for name in given.split(","))
+    if len(names) != 3 or not all(names):
+        raise ConfigError(
+            "--columns takes the columns of head, relation and tail, by name or number, such as 1,3,2 "
+            f"or person,knows,friend, got {given!r}."
+        )
+    return names
+
+
+def find_columns(names: Sequence[str]) -> tuple[int, ...]:
+    """Return the places of head, relation and tail among the names of a header; nothing if it is none.
+
+    >>> find_columns(["id", "Object", "subject", "predicate"]), find_columns(["anna", "father", "bob"])
+    ((2, 3, 1), ())
+    """
+    given = {name.lower(): place for place, name in reversed([*enumerate(names)])}
+    for header in HEADERS.values():
+        if given.keys() >= {*header}:
+            return tuple(given[name] for name in header)
+    return ()
+
+
+def place_columns(columns: Sequence[str], names: Sequence[str], owner: str) -> tuple[tuple[int, ...], bool]:
+    """Return the places of the columns asked for, and whether `names` is a header: numbers need none."""
+    if all(column.isdecimal() for column in columns) and not {*columns} <= {*names}:
+        places = tuple(int(column) - 1 for column in columns)
+        if not all(0 <= place < len(names) for place in places):
+            raise FormatError(f"{owner} has {len(names)} columns, not --columns {','.join(columns)}.")
+        return places, bool(find_columns(names))
+    lower = [name.lower() for name in names]
+    if missing := [column for column in columns if column.lower() not in lower]:
+        raise FormatError(f"{owner} has no column {missing[0]!r}. It has {', '.join(names)}.")
+    return tuple(lower.index(column.lower()) for column in columns), True
+
+
+def require_text(path: Path, data: bytes) -> None:
+    """Raise where the content of a file is that of another format."""
+    for signature, what in SIGNATURES.items():
+        if data.startswith(signature):
+            raise FormatError(f"{path} is {what}.")
+    start = data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip()
+    for what, beginning in BEGINNINGS.items():
+        if beginning.match(start):
+            raise FormatError(f"{path} is {what}.")
+
+
+def suspect_header(triples: Sequence[Triple]) -> Triple | None:
+    """Return the first triple where it looks like a header: it alone has names that all occur only once."""
+    if len(triples) < MIN_ROWS:
+        return None
+    first, *others = triples
+    if any(row[1] == first[1] for row in others):
+        return None
+    names = {name for row in others for name in row}
+    return None if names.intersection(first) or _has_unique_row(others) else first
+
+
+def _has_unique_row(triples: Sequence[Triple]) -> bool:
+    """Return whether some triple has only names that occur nowhere else."""
+    seen: set[str] = set()
+    repeated: set[str] = set()
+    for row in triples:
+        for name in {*row}:
+            (repeated if name in seen else seen).add(name)
+    return any(repeated.isdisjoint(row) for row in triples)

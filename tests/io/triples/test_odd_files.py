@@ -1,0 +1,140 @@
+"""Files as people have them: each gives the right triples, or one sentence that says what to do."""
+
+import gzip
+import warnings
+
+import pytest
+
+from neurallp.errors import DataError, DataWarning
+from neurallp.io.triples import load, read_file
+
+ANNA, BOB = ("anna", "mother", "eve"), ("bob", "uncle", "carl")
+TSV = "anna\tmother\teve\nbob\tuncle\tcarl\n"
+CSV = TSV.replace("\t", ",")
+NT = "<http://ex.org/anna> <http://ex.org/mother> <http://ex.org/eve> .\n"
+
+#: Files that are read: name, content, triples.
+SOUND = {
+    "byte order mark of UTF-8": ("kb.tsv", "\ufeff" + TSV),
+    "UTF-16 with its mark, as Excel saves text": ("kb.txt", TSV.encode("utf-16")),
+    "UTF-16, big end first": ("kb.tsv", b"\xfe\xff" + TSV.encode("utf-16-be")),
+    "UTF-16 without a mark": ("kb.tsv", TSV.encode("utf-16-le")),
+    "UTF-32 with its mark": ("kb.csv", CSV.encode("utf-32")),
+    "line ends of Windows": ("kb.tsv", TSV.replace("\n", "\r\n")),
+    "line ends of old Macs": ("kb.tsv", TSV.replace("\n", "\r")),
+    "semicolons, as Excel writes CSV in Europe": ("kb.csv", CSV.replace(",", ";")),
+    "bars": ("kb.txt", CSV.replace(",", " | ")),
+    "tabs in a .csv": ("kb.csv", TSV),
+    "commas in a .tsv": ("kb.tsv", CSV),
+    "spaces": ("kb.txt", TSV.replace("\t", "  ")),
+    "tabs at the ends of lines": ("kb.tsv", TSV.replace("\n", "\t\t\n")),
+    "commas at the ends of lines": ("kb.csv", CSV.replace("\n", ",\n")),
+    "quoted fields": ("kb.csv", '"anna","mother","eve"\n"bob","uncle","carl"\n'),
+    "a header": ("kb.csv", "Subject,Predicate,Object\n" + CSV),
+    "a header in another order": ("kb.csv", "object,subject,predicate\neve,anna,mother\ncarl,bob,uncle\n"),
+    "a header with more columns": ("kb.tsv", "h\tr\tt\tyear\nanna\tmother\teve\t1\nbob\tuncle\tcarl\t2\n"),
+    "blank lines": ("kb.tsv", "\n" + TSV.replace("\n", "\n\n  \n")),
+    "no line end at the end": ("kb.tsv", TSV.rstrip()),
+    "gzip": ("kb.tsv.gz", gzip.compress(TSV.encode())),
+    "a suffix in capitals": ("KB.CSV", CSV),
+    "fields with spaces around": ("kb.csv", CSV.replace(",", " , ")),
+}
+
+#: Files that are refused: name, content, what is told after the path.
+REFUSED = {
+    "Latin-1": ("kb.tsv", "andré\tmother\teve\n".encode("latin-1"), ":1: byte 5 of the line (0xe9) is not"),
+    "nothing": ("kb.tsv", "", ": no triples. Give one on each line: head, relation, tail."),
+    "a header alone": ("kb.csv", "head,relation,tail\n", ": no triples. Give one"),
+    "four columns without a header": ("kb.csv", CSV.replace("\n", ",1\n"), "as in --columns 1,2,3."),
+    "two columns": ("kb.tsv", "anna\teve\nbob\tcarl\n", ":1: expected 3 tab-separated fields"),
+    "gzip without .gz": (
+        "kb.tsv",
+        gzip.compress(TSV.encode()),
+        " is compressed with gzip. Add .gz to its name.",
+    ),
+    "damaged gzip": ("kb.tsv.gz", gzip.compress(TSV.encode())[:-9], ": damaged gzip"),
+    "an Excel sheet": ("kb.csv", b"PK\x03\x04\x14\x00", " is a zip archive or an Excel sheet."),
+    "a web page": ("kb.csv", "<!DOCTYPE html><html></html>", " is a web page. Download the file itself."),
+    "JSON": ("kb.txt", '[{"head": "anna"}]', " is JSON."),
+    "N-Triples in a .txt": ("kb.txt", NT, " is N-Triples. Name it .nt."),
+    "Turtle in a .tsv": ("kb.tsv", "@prefix ex: <http://ex.org/> .\n", " is Turtle. Name it .ttl."),
+    "RDF/XML in a .txt": ("kb.txt", "<?xml version='1.0'?><a/>", " is XML. If it is RDF, name it .rdf."),
+    "triples in a .nt": ("kb.nt", TSV, ":1: "),
+    "text in a .parquet": ("kb.parquet", TSV, ": not Parquet"),
+    "literals alone": ("kb.nt", '<a:b> <a:c> "x" .\n<a:b> <a:d> "4" .\n', ": all 2 triples end in a literal"),
+    "one entity": ("kb.tsv", "anna\tknows\tanna\n", ": 'anna' is the only entity with facts"),
+    "a quote that stays open": ("kb.csv", '"anna,mother,eve\n', ":1: not CSV (unexpected end of data)."),
+    "no suffix": ("kb", TSV, ": unknown format: a name without suffix."),
+}
+
+
+def write(folder, name, content):
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize("what", SOUND)
+def test_the_triples_are_read_from(what, tmp_path):
+    assert read_file(write(tmp_path, *SOUND[what])).triples == [ANNA, BOB]
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_one_sentence_tells_what_is_wrong_with(what, tmp_path):
+    name, content, told = REFUSED[what]
+    if name.endswith((".nt", ".parquet")):
+        pytest.importorskip("pyoxigraph" if name.endswith(".nt") else "pyarrow", reason="neurallp[formats]")
+    path = write(tmp_path, name, content)
+    with pytest.raises(DataError) as caught:
+        load(path)
+    message = str(caught.value)
+    assert message.startswith(str(path))
+    assert told in message
+    assert len(message.split("\n")) <= 2
+
+
+def test_one_fact_is_a_knowledge_base(tmp_path):
+    assert len(load(write(tmp_path, "kb.tsv", "anna\tmother\teve\n")).facts) == 1
+
+
+def test_a_hundred_thousand_facts_with_semicolons_are_read(tmp_path):
+    lines = "".join(f"e{i};r{i % 7};e{(i * 31) % 5000}\n" for i in range(100_000))
+    assert len(load(write(tmp_path, "kb.csv", lines)).facts) == 100_000
+
+
+@pytest.mark.parametrize("name", ["kb.csv", "kb.tsv", "kb.parquet"])
+@pytest.mark.parametrize("columns", [("who", "how", "whom"), ("2", "4", "1"), ("Who", "HOW", "whom")])
+def test_columns_that_are_asked_for_are_read(tmp_path, name, columns):
+    rows = [("whom", "who", "year", "how"), ("eve", "anna", "1950", "mother"), ("carl", "bob", "x", "uncle")]
+    if name.endswith(".parquet"):
+        pa = pytest.importorskip("pyarrow", reason="neurallp[formats]")
+        parquet = pytest.importorskip("pyarrow.parquet", reason="neurallp[formats]")
+        path = tmp_path / name
+        parquet.write_table(pa.table(dict(zip(rows[0], zip(*rows[1:], strict=True), strict=True))), path)
+    else:
+        numbered = columns[0].isdecimal()
+        separator = "\t" if name.endswith(".tsv") else ","
+        path = write(tmp_path, name, "".join(separator.join(row) + "\n" for row in rows[numbered:]))
+    assert read_file(path, columns).triples == [ANNA, BOB]
+
+
+def test_a_column_that_is_not_there_is_told_with_those_that_are(tmp_path):
+    path = write(tmp_path, "kb.csv", "a,b,c\nanna,mother,eve\n")
+    with pytest.raises(DataError, match="has no column 'who'. It has a, b, c."):
+        read_file(path, ("who", "b", "c"))
+    with pytest.raises(DataError, match="has 3 columns, not --columns 1,2,4"):
+        read_file(path, ("1", "2", "4"))
+
+
+def test_a_first_line_like_no_other_is_told_as_a_header_and_others_are_not(tmp_path):
+    family = "anna,mother,eve\nbob,mother,eve\nanna,brother,bob\neve,son,bob\n"
+    path = write(tmp_path, "kb.csv", "person,kinship,relative\n" + family)
+    with pytest.warns(
+        DataWarning, match="kb.csv:1: person, kinship, relative may be a header.*--columns person"
+    ):
+        load(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(load(path, ("person", "kinship", "relative")).facts) == 4
+        load(write(tmp_path, "plain.csv", family))
+        load(write(tmp_path, "unique.csv", "a,b,c\nd,e,f\ng,h,i\nj,k,l\nm,n,o\n"))
