@@ -21,7 +21,7 @@ from ..rules.rule import Rule
 from ..rules.support import body_ids
 from .answers import Answer, FoundEntity, MissingFact, Predictions, Proof, Reason, Rest, Term, WhyNot
 from .audit import Audit, Auditor
-from .base import BaseReasoner
+from .base import BaseReasoner, warn_of_confidences
 from .calibration import Calibration
 from .changes import change_facts
 from .evidence import GraphEvidence
@@ -368,21 +368,10 @@ def _relations_to_ask(kb: KnowledgeBase, basis: HasRelations | Sequence[Rule]) -
             _warn(unknown, "the model does not know", "Left out")
         _warn_of_missing(kb, basis.relations)
         return basis.relations
-    _warn_of_confidences(basis)
+    warn_of_confidences(basis)
     _warn_of_missing(kb, dict.fromkeys(relation_of(name) for rule in basis for name in rule.body))
     named = (relation_of(name) for rule in basis for name in (*rule.body, rule.target))
     return Relations(dict.fromkeys([*kb.relations, *named]))
-
-
-def _warn_of_confidences(rules: Sequence[Rule]) -> None:
-    """Warn of confidences above 1, which only rules of a model with several controllers may have."""
-    if high := [rule for rule in rules if rule.confidence > 1]:
-        warnings.warn(
-            f"Confidences lie between 0 and 1, but {high[0]} has {high[0].confidence:g}: "
-            f"such rules outweigh all others ({len(high):,} of {len(rules):,} rules).",
-            DataWarning,
-            stacklevel=4,
-        )
 
 
 def _warn_of_missing(kb: KnowledgeBase, relations: Iterable[str]) -> None:
