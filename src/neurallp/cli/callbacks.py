@@ -12,6 +12,7 @@ import typer
 from ..config import Plan
 from ..pipeline.callbacks import Callbacks, Checkpoints, Stage
 from ..pipeline.plan import Estimate
+from .log_lines import LogLines
 from .output import Bar, describe_plan, print_json, print_line, progress, say
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class ShownProgress(Callbacks):
         self.training: AnyTraining | None = None
         self.stage: Stage | None = None
         self._open = ExitStack()
-        self._bar: Bar | None = None
+        self._bar: Bar | LogLines | None = None
 
     def __enter__(self) -> "ShownProgress":
         return self

@@ -8,7 +8,18 @@ import typer
 
 from ..config import ModelConfig, Preset, TrainingConfig, WeightingConfig, make_plan
 from .evaluate import evaluate_parts
-from .options import Data, Device, Engine, Json, Resume, choose_device, load_split, with_settings
+from .options import (
+    Data,
+    Device,
+    Engine,
+    Force,
+    Json,
+    Resume,
+    choose_device,
+    load_split,
+    require_new,
+    with_settings,
+)
 from .output import console, print_json, print_line, say
 
 if TYPE_CHECKING:
@@ -54,6 +65,7 @@ def learn(
     device: Device = "auto",
     engine: Engine = "auto",
     resume: Resume = False,
+    force: Force = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan with its time and memory, and stop.")
     ] = False,
@@ -70,6 +82,7 @@ def learn(
     wanted: dict[str, Any] = {"preset": preset, "train": train, "weigh": weigh}
     wanted |= _with_checkpoint(settings, out, resume)
     checked = make_plan(**wanted | {"train": train is not False})  # before anything is read
+    require_new(out, force=force or dry_run, resume=resume)
     split = load_split(data, checked.seed)
     if not as_json:
         say(_describe(split))

@@ -11,6 +11,7 @@ import typer
 
 from ..config import ENGINE_CHOICES
 from ..errors import ConfigError
+from .common import columns_of_data
 from .completion import complete_entity, complete_relation
 
 if TYPE_CHECKING:
@@ -33,6 +34,14 @@ def existing_model(path: Path) -> Path:
 
     require_folder(path, "neurallp learn DATA")
     return path
+
+
+def require_new(out: Path, *, force: bool = False, resume: bool = False) -> None:
+    """Raise where a folder holds a model that was not said to be replaced or continued."""
+    from ..io.models.folders import holds_model
+
+    if not (force or resume) and holds_model(out):
+        raise ConfigError(f"{out} holds a model. Give another --out, or --force to replace it.")
 
 
 def existing_source(path: Path) -> Path:
@@ -86,6 +95,7 @@ Engine = Annotated[
 ]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a model that is in --out.")]
 
 
 def with_settings(
@@ -200,7 +210,7 @@ def load_split(path: Path, seed: int) -> "Split":
     from ..graph.knowledge_base import Split, split_triples
     from ..io.triples import load
 
-    data = load(path)
+    data = load(path, columns_of_data.get())
     return data if isinstance(data, Split) else split_triples(data, seed)
 
 
@@ -209,7 +219,7 @@ def load_known(path: Path) -> "KnowledgeBase":
     from ..graph.knowledge_base import Split
     from ..io.triples import load
 
-    data = load(path)
+    data = load(path, columns_of_data.get())
     return data.given if isinstance(data, Split) else data
 
 
@@ -218,7 +228,7 @@ def load_all(path: Path) -> "KnowledgeBase":
     from ..graph.knowledge_base import KnowledgeBase, Split
     from ..io.triples import load
 
-    data = load(path)
+    data = load(path, columns_of_data.get())
     if not isinstance(data, Split):
         return data
     return KnowledgeBase(data.entities, data.relations, data.true_triples)

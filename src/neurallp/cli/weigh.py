@@ -9,7 +9,17 @@ from ..config import Plan, WeightingConfig
 from ..errors import ConfigError
 from ..graph.vocabulary import relation_of
 from .evaluate import evaluate_parts
-from .options import Data, Device, Json, choose_device, existing_source, load_split, with_settings
+from .options import (
+    Data,
+    Device,
+    Force,
+    Json,
+    choose_device,
+    existing_source,
+    load_split,
+    require_new,
+    with_settings,
+)
 from .output import console, measures_table, print_json, print_line
 
 if TYPE_CHECKING:
@@ -38,6 +48,7 @@ def weigh(
     *,
     settings: dict[str, Any],
     device: Device = "auto",
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Fit a weight to each rule of RULES.
@@ -51,6 +62,7 @@ def weigh(
     settings = DEFAULTS | settings
     _require_sound(settings)
     require_no_model(out)
+    require_new(out, force=force)
 
     from ..pipeline.learn import learn
     from ..pipeline.program import load_program

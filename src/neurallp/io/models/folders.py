@@ -141,6 +141,11 @@ def read_relations(folder: AnyPath) -> Relations:
         raise damaged(path, error) from error
 
 
+def holds_model(folder: AnyPath) -> bool:
+    """Return whether a folder holds a model of any kind."""
+    return (Path(folder) / RELATIONS).is_file()
+
+
 # Neural models
 
 

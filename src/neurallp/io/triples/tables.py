@@ -61,10 +61,10 @@ def write(path: Path, triples: Sequence[Triple], prefixes: Mapping[str, str]) ->
     atomic_write(path, content.getvalue().to_pybytes())
 
 
-def _triples(table: Any, owner: str, columns: Sequence[str] = ()) -> list[Triple]:
+def _triples(table: Any, owner: str, wanted: Sequence[str] = ()) -> list[Triple]:
     pa = import_extra("pyarrow", "formats")
     arrow = pa.table(table)
-    names = _find_columns(arrow.column_names, owner, columns)
+    names = _find_columns(arrow.column_names, owner, wanted)
     columns = [arrow.column(name).cast(pa.string()) for name in names]
     for name, column in zip(names, columns, strict=True):
         if column.null_count:
