@@ -38,7 +38,9 @@ def texts(path):
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])
-@pytest.mark.parametrize("kind", [("curves",), ("attention", "--query", "uncle"), ("rules", "--query", "~uncle")])
+@pytest.mark.parametrize(
+    "kind", [("curves",), ("attention", "--query", "uncle"), ("rules", "--query", "~uncle")]
+)
 def test_the_command_draws_in_both_formats(run, model, tmp_path, suffix, kind):
     what, *query = kind
     picture = tmp_path / "new" / f"picture.{suffix}"

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -52,6 +52,10 @@ def learn(
             help="Train the neural model, and weigh its rules with the mined ones.",
         ),
     ] = None,
+    numbers: Annotated[
+        Literal["entities", "bins"],
+        typer.Option(help="Numbers and dates: entities as they are, or ranges (bins) with an order."),
+    ] = "entities",
     weigh: Annotated[
         bool | None,
         typer.Option(
@@ -83,7 +87,8 @@ def learn(
     wanted |= _with_checkpoint(settings, out, resume)
     checked = make_plan(**wanted | {"train": train is not False})  # before anything is read
     require_new(out, force=force or dry_run, resume=resume)
-    split = load_split(data, checked.seed)
+    split = load_split(data, checked.seed, numbers=numbers == "bins")
+    wanted["numbers"] = numbers
     if not as_json:
         say(_describe(split))
 

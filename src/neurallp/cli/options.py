@@ -205,30 +205,30 @@ def choose_device(name: str, engine: str = "auto") -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def load_split(path: Path, seed: int) -> "Split":
+def load_split(path: Path, seed: int, *, numbers: bool = False) -> "Split":
     """Return the split of a folder, or one made from a file by `seed`."""
     from ..graph.knowledge_base import Split, split_triples
     from ..io.triples import load
 
-    data = load(path, columns_of_data.get())
+    data = load(path, columns_of_data.get(), numbers=numbers)
     return data if isinstance(data, Split) else split_triples(data, seed)
 
 
-def load_known(path: Path) -> "KnowledgeBase":
+def load_known(path: Path, *, numbers: bool = False) -> "KnowledgeBase":
     """Return all facts that questions are answered from: every part of a folder but test."""
     from ..graph.knowledge_base import Split
     from ..io.triples import load
 
-    data = load(path, columns_of_data.get())
+    data = load(path, columns_of_data.get(), numbers=numbers)
     return data.given if isinstance(data, Split) else data
 
 
-def load_all(path: Path) -> "KnowledgeBase":
+def load_all(path: Path, *, numbers: bool = False) -> "KnowledgeBase":
     """Return the facts of every part, test included: nothing of these is new."""
     from ..graph.knowledge_base import KnowledgeBase, Split
     from ..io.triples import load
 
-    data = load(path, columns_of_data.get())
+    data = load(path, columns_of_data.get(), numbers=numbers)
     if not isinstance(data, Split):
         return data
     return KnowledgeBase(data.entities, data.relations, data.true_triples)
@@ -238,7 +238,8 @@ def load_reasoner(model: Path, data: Path) -> "Reasoner":
     """Return a reasoner with the program of `model` over the facts of `data`."""
     from ..pipeline.program import load_program
 
-    return load_program(model).reasoner(load_known(data))
+    program = load_program(model)
+    return program.reasoner(load_known(data, numbers=program.numbers is not None))
 
 
 def load_labels(data: Path, given: Path | None) -> dict[str, str]:

@@ -6,14 +6,15 @@ relation `next` leads from each bin to the following one.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from math import ceil, floor
-from typing import TypeVar
+from itertools import pairwise
+from math import floor
+from typing import Any, TypeVar
 
 import numpy as np
 
-from .arrays import Floats, Ids
+from .arrays import Floats, Ids, distinct
 from .knowledge_base import KnowledgeBase, Split
 from .vocabulary import Relations, Vocabulary
 
@@ -32,7 +33,8 @@ MAX_IDS = 0.1
 #: The relation from a bin to the next one, or where the data has one of this name.
 ORDER, OTHER_ORDER = "next", "next bin"
 
-Facts = TypeVar("Facts", KnowledgeBase, Split)
+Facts = TypeVar("Facts", bound=KnowledgeBase | Split)
+Show = Callable[[float, float | None], str]  # a cut, or the range between two
 
 
 def parse_value(text: str) -> float | None:
@@ -65,7 +67,7 @@ class Bins:
         """
         cuts = np.quantile(values, np.arange(1, NUM_BINS) / NUM_BINS, method="higher")
         rounded = np.floor(cuts)
-        whole = bool((values == np.floor(values)).all()) or are_dates and len(np.unique(rounded)) >= 3
+        whole = bool((values == np.floor(values)).all()) or (are_dates and len(np.unique(rounded)) >= 3)
         cuts = np.unique(rounded if whole else cuts)
         inner = tuple(cuts[cuts > values.min()].tolist())
         return cls(inner, _name_bins(inner, _show_whole if whole else _show_month if are_dates else _show))
@@ -75,11 +77,11 @@ class Bins:
         return int(np.searchsorted(self.cuts, value, side="right"))
 
 
-def _name_bins(cuts: tuple[float, ...], show: "Show") -> tuple[str, ...]:
+def _name_bins(cuts: tuple[float, ...], show: Show) -> tuple[str, ...]:
     """Return the names of bins: open at both ends, whole numbers with their last value."""
     if not cuts:
         return ("any",)
-    middle = [show(low, high) for low, high in zip(cuts[:-1], cuts[1:], strict=True)]
+    middle = [show(low, high) for low, high in pairwise(cuts)]
     first, last = show(cuts[0], None), show(cuts[-1], None)
     return (f"< {first}", *middle, f">= {last}")
 
@@ -125,7 +127,7 @@ class Numbers:
         names = [name for name in self.bins if name in data.relations]
         if not names:
             return data
-        known = {name: number for number, name in enumerate(data.entities)}
+        known: dict[str, int] = {name: number for number, name in enumerate(data.entities)}
         for own in (each for name in names for each in self.bins[name].names):
             known.setdefault(own, len(known))
         relations = Relations(dict.fromkeys([*data.relations, self.order]))
@@ -143,7 +145,7 @@ class Numbers:
         return np.array(own, dtype=np.int64)
 
     def _order_facts(self, names: list[str], known: Mapping[str, int], relations: Relations) -> Ids:
-        pairs = [pair for name in names for pair in zip(self.bins[name].names, self.bins[name].names[1:])]
+        pairs = [pair for name in names for pair in pairwise(self.bins[name].names)]
         rows = [(known[low], relations.id(self.order), known[high]) for low, high in pairs]
         return np.array(rows, dtype=np.int64).reshape(-1, 3)
 
@@ -167,3 +169,36 @@ def find_numeric(kb: KnowledgeBase) -> dict[str, tuple[Floats, bool]]:
             dates = [NUMBER.fullmatch(kb.entities[each]) is None for each in numbers.tolist()]
             found[name] = values[numbers], 2 * sum(dates) > len(dates)
     return found
+
+
+def _parts(data: KnowledgeBase | Split) -> list[Ids]:
+    return (
+        [data.facts] if isinstance(data, KnowledgeBase) else [data.facts, data.train, data.valid, data.test]
+    )
+
+
+def _replace_tails(triples: Ids, maps: Mapping[int, Ids]) -> Ids:
+    """Return the triples with the tails of some relations replaced; those that become equal are one."""
+    replaced = triples.copy()
+    for relation, own in maps.items():
+        rows = triples[:, 1] == relation
+        replaced[rows, 2] = own[triples[rows, 2]]
+    return distinct(replaced)
+
+
+def _with_new(triples: Ids, more: Ids) -> Ids:
+    return distinct(np.concatenate([triples, more]))
+
+
+def _rebuild(data: Facts, parts: list[Ids], names: list[str], relations: Relations) -> Facts:
+    """Return the parts under new vocabularies, without entities that no fact mentions any more."""
+    used, places = np.unique(np.concatenate([part[:, [0, 2]] for part in parts]), return_inverse=True)
+    pairs, entities = places.reshape(-1, 2), Vocabulary([names[number] for number in used.tolist()])
+    bounds = np.cumsum([0, *map(len, parts)])
+    renumbered = [
+        np.column_stack([pairs[start:stop, 0], part[:, 1], pairs[start:stop, 1]])
+        for part, start, stop in zip(parts, bounds, bounds[1:], strict=False)
+    ]
+    fields = ("facts", "train", "valid", "test")[: len(parts)]
+    changes: dict[str, Any] = dict(zip(fields, renumbered, strict=True))
+    return replace(data, entities=entities, relations=relations, **changes)

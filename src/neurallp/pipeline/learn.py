@@ -25,6 +25,7 @@ from ..config import (
 from ..config.plan_log import Comparison
 from ..errors import ConfigError, DataError, require_choice
 from ..graph.knowledge_base import KnowledgeBase, Split, hold_out, split_triples
+from ..graph.numbers import Numbers
 from ..graph.vocabulary import Relations
 from ..io.triples import Data, load
 from ..reasoning.calibration_sample import MAX_QUESTIONS
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
     from ..weighting.query_fit import FitResult
 
     AnyTraining = TrainingLoop[Any, Any]
+
+#: What may be done with numbers and dates that are objects of facts.
+NUMBERS = ("entities", "bins")
 
 #: Epochs of the neural model in the trial whether its training pays.
 TRIAL_EPOCHS = 3
@@ -74,7 +78,8 @@ def learn(
     Without a plan, settings that are not given are chosen by trials on the validation part, or on a part of
     train where there is none: `preset`, `train`, `weigh`, and the fields of ModelConfig, TrainingConfig and
     WeightingConfig. `minutes` bounds the whole run, and `program.plan.log.cut` tells what it cut. Rules that
-    are `given` are weighted with the others.
+    are `given` are weighted with the others. With `numbers="bins"`, numbers and dates that are objects of
+    facts become ranges, with an order between them.
 
     >>> from neurallp.datasets.family import family_knowledge_base
     >>> program = learn(family_knowledge_base(num_people=60, num_generations=3), num_candidates=50)
@@ -84,15 +89,26 @@ def learn(
     if plan is not None and settings:
         raise ConfigError(f"Give a plan or settings, not both: {', '.join(settings)}.")
     clock = minutes if isinstance(minutes, Clock) else Clock(minutes)
+    bins = _wants_bins(settings)
     checked = plan or make_plan(**{**settings, "train": settings.get("train") is not False})
     require_choice("engine", engine, ENGINE_CHOICES)
     _require_device(device)
-    data = load(data)
+    data = load(data, numbers=bins)
+    numbers = Numbers.fit(data.known if isinstance(data, Split) else data) if bins else None
+    data = data if numbers is None else numbers.apply(data)
     whole = data if isinstance(data, Split) else split_triples(data, checked.seed)
     run = Run(whole.without_test(), engine, device, callbacks or Callbacks(), clock)
     program = run.learn(plan or run.decide(**settings), list(given))
     program.kb = data if isinstance(data, KnowledgeBase) else whole.given
+    program.numbers = numbers
     return program
+
+
+def _wants_bins(settings: dict[str, Any]) -> bool:
+    """Take `numbers` out of the settings; return whether numbers and dates are to be put in bins."""
+    if (chosen := settings.pop("numbers", None)) is not None:
+        require_choice("numbers", chosen, NUMBERS)
+    return bool(chosen == "bins")
 
 
 def _require_device(device: str) -> None:

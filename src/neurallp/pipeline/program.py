@@ -12,12 +12,14 @@ from ..config import Part, Plan, RuleOrder, WeightingConfig
 from ..errors import ConfigError, require_choice, require_positive
 from ..evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
 from ..graph.knowledge_base import KnowledgeBase, Split
+from ..graph.numbers import Facts, Numbers
 from ..graph.questions import KnownAnswers, Questions
 from ..graph.vocabulary import Relations, relation_of
 from ..io.files import AnyPath
 from ..io.models import folders
 from ..io.models import weighted as weighted_folders
 from ..io.models.calibration import read_calibration, recalibrated
+from ..io.models.numbers import read_numbers, write_numbers
 from ..io.models.plans import read_plan_log, write_plan_log
 from ..io.rules import guess_format, import_rules, import_scored
 from ..reasoning.answers import Answer, Predictions, Proof, WhyNot
@@ -45,6 +47,7 @@ class Program(BaseProgram[Reasoner]):
 
     calibration: Calibration | None = None
     seed = 0  # the seed that split the data, where that came in one file
+    numbers: Numbers | None = None  # the bins that the rules have in place of numbers
 
     @property
     def basis(self) -> Basis:
@@ -82,7 +85,8 @@ class Program(BaseProgram[Reasoner]):
         for name in (*(allow or ()), *deny):
             self.relations.id(name)
         wanted = RuleFilter(min_share, max_length, allow, deny)
-        return self._best_rules(self._queries(query), wanted, limit, kb or self.kb)
+        facts = None if kb is None else self.binned(kb)
+        return self._best_rules(self._queries(query), wanted, limit, facts or self.kb)
 
     def listings(
         self,
@@ -102,7 +106,7 @@ class Program(BaseProgram[Reasoner]):
         require_positive("limit", limit)
         require_choice("order", order, get_args(RuleOrder))
         wanted = wanted or RuleFilter(MIN_NORMALIZED_CONFIDENCE)
-        facts = kb or self.kb
+        facts = self.kb if kb is None else self.binned(kb)
         found = self._best_rules(self._queries(query), wanted, MAX_LISTED, facts)
         facts = None if facts is None else facts.with_relations(self.relations)
         counted = [(name, list(filter(wanted.keeps_counted, found.about(name)))) for name in found.targets]
@@ -121,8 +125,12 @@ class Program(BaseProgram[Reasoner]):
     def _is_outdated(self, reasoner: Reasoner) -> bool:
         return reasoner.basis is not self.basis or reasoner.calibration is not self.calibration
 
+    def binned(self, data: Facts) -> Facts:
+        """Return facts with the bins of this program in place of numbers and dates."""
+        return data if self.numbers is None else self.numbers.apply(data)
+
     def _make_reasoner(self, kb: KnowledgeBase) -> Reasoner:
-        return Reasoner(kb, self.basis, calibration=self.calibration)
+        return Reasoner(self.binned(kb), self.basis, calibration=self.calibration)
 
     def ask(
         self,
@@ -185,12 +193,13 @@ class Program(BaseProgram[Reasoner]):
 
         Where there is no validation part, a tenth of the known facts is held out.
         """
-        self.calibration = calibrating.calibrate(self.basis, split, self.seed, on_done)
+        self.calibration = calibrating.calibrate(self.basis, self.binned(split), self.seed, on_done)
 
     def _examine(
         self, split: Split, part: Part, engine: str
     ) -> tuple[Scorer, Questions, KnownAnswers, Relations]:
         """Return what an evaluation needs: a scorer, the questions of a part, and their known answers."""
+        split = self.binned(split)
         reasoner = Reasoner(split.known, self.basis, engine)
         return (
             self._scorer(reasoner, engine),
@@ -305,6 +314,7 @@ class LearnedProgram(Program):
         with recalibrated(folder, self.calibration):
             self._write(folder, metrics or {})
         write_plan_log(folder, self.plan.log)
+        write_numbers(folder, self.numbers)
 
     def _write(self, folder: AnyPath, metrics: dict[str, Any]) -> None:
         weighted = None
@@ -381,6 +391,7 @@ def load_model(folder: AnyPath) -> LearnedProgram:
     program = LearnedProgram.read(folder)
     program.calibration = read_calibration(folder)
     program.plan = replace(program.plan, log=read_plan_log(folder))
+    program.numbers = read_numbers(folder)
     return program
 
 

@@ -42,11 +42,11 @@ PARTS = {"facts": "facts", "train": "train", "valid": "valid", "dev": "valid", "
 Data = AnyPath | KnowledgeBase | Split | Any
 
 
-def load(data: Data, columns: Sequence[str] = ()) -> KnowledgeBase | Split:
+def load(data: Data, columns: Sequence[str] = (), *, numbers: bool = False) -> KnowledgeBase | Split:
     """Return the knowledge base of a file of triples or of a table, or the split of a folder of such files.
 
     `columns` are those of head, relation and tail in text and Parquet, by name or by number from 1, where no
-    usual header names them.
+    usual header names them. With `numbers`, literals of RDF that are numbers or dates are entities.
 
     A knowledge base or a split is returned as it is. Warns of entities that occur only in valid or test (no
     rule can answer about them), and of literals.
@@ -56,7 +56,7 @@ def load(data: Data, columns: Sequence[str] = ()) -> KnowledgeBase | Split:
     if not isinstance(data, str | PathLike):
         return tables.from_table(data)
     path = Path(data)
-    files = {part: read_file(file, columns) for part, file in find_parts(path).items()}
+    files = {part: read_file(file, columns, numbers=numbers) for part, file in find_parts(path).items()}
     for file in files.values():
         _warn_of_literals(file)
         _warn_of_header(file)
@@ -149,7 +149,7 @@ def _listed(suffixes: Iterable[str]) -> str:
 # Reading
 
 
-def read_file(path: AnyPath, columns: Sequence[str] = ()) -> TripleFile:
+def read_file(path: AnyPath, columns: Sequence[str] = (), *, numbers: bool = False) -> TripleFile:
     """Return the triples of a file with their line numbers, prefixes and number of literals."""
     path = Path(path)
     if not path.exists():
@@ -157,7 +157,8 @@ def read_file(path: AnyPath, columns: Sequence[str] = ()) -> TripleFile:
     suffix = _require_suffix(path, READERS)
     if columns and suffix in rdf.SUFFIXES:
         raise ConfigError(f"{path} is RDF, which has no columns. Leave --columns out.")
-    file: TripleFile = READERS[suffix].read(path, *([columns] if columns else []))
+    is_rdf = suffix in rdf.SUFFIXES
+    file: TripleFile = rdf.read(path, numbers=numbers) if is_rdf else READERS[suffix].read(path, columns)
     if not file.triples and file.num_literals:
         raise FormatError(
             f"{path}: all {file.num_literals:,} triples end in a literal (text, a number or a date); rules "
