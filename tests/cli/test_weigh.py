@@ -127,7 +127,7 @@ def test_non_chain_kinds_need_no_given_rules_and_are_printed(run, data, tmp_path
 def test_the_prior_can_be_weighted_alone(run, data, tmp_path):
     made = as_json(run, "weigh", "-", data, "--out", tmp_path, "--kinds", "prior")
     assert made["kinds"] == {"prior": len(load_model(tmp_path).weighted_rules.queries)}
-    _, out, _ = run("weigh", "-", data, "--out", tmp_path, "--kinds", "prior")
+    _, out, _ = run("weigh", "-", data, "--out", tmp_path, "--kinds", "prior", "--force")
     assert out.endswith(f": {made['kinds']['prior']} prior.\n")
     (listing,) = as_json(run, "rules", tmp_path, "--query", "uncle", "--min-share", 0)
     assert kinds_in(listing) == ["prior"]

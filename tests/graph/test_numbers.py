@@ -87,7 +87,9 @@ def test_every_part_of_a_split_has_the_same_bins():
     split = split_triples(people())
     found = Numbers.fit(split.known).apply(split)
     assert len(found.test) == len(split.test)
-    tails = {found.entities[t] for part in (found.train, found.valid, found.test) for _, r, t in part if r == 0}
+    tails = {
+        found.entities[t] for part in (found.train, found.valid, found.test) for _, r, t in part if r == 0
+    }
     assert len(tails) == 8
 
 

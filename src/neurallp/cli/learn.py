@@ -20,7 +20,7 @@ from .options import (
     require_new,
     with_settings,
 )
-from .output import console, print_json, print_line, say
+from .output import console, print_json, print_line, say, show_warning
 
 if TYPE_CHECKING:
     from ..graph.knowledge_base import Split
@@ -91,6 +91,7 @@ def learn(
     wanted["numbers"] = numbers
     if not as_json:
         say(_describe(split))
+    _warn(split, numbers)
 
     from ..io.models.folders import make_folder
     from ..pipeline.learn import learn as learn_program
@@ -125,6 +126,20 @@ def _describe(split: "Split") -> str:
         f"{len(split.known.facts):,} facts about {sizes}{lost}; "
         f"{len(split.valid):,} to validate, {len(split.test):,} to test."
     )
+
+
+def _warn(split: "Split", numbers: str) -> None:
+    """Note facts that are too few to learn from, and numbers that are entities."""
+    from ..graph.numbers import find_numeric
+    from ..graph.statistics import FEW
+
+    if len(split.known.facts) < FEW:
+        show_warning(f"{len(split.known.facts):,} facts are too few to learn rules from: expect guesses.")
+    found = [] if numbers == "bins" else [*find_numeric(split.known)]
+    if found:
+        more = f" and {len(found) - 5:,} more" if len(found) > 5 else ""
+        names = ", ".join(found[:5]) + more
+        show_warning(f"{names}: objects are numbers or dates. --numbers bins makes ranges of them.")
 
 
 def _validate(
