@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: setup system demo serve test lint format check docs dist dist-check fuzz bench clean
+.PHONY: setup system demo serve test lint format check docs dist dist-check bench torture fuzz mutants audit clean
 
 setup: $(VENV)/.developed
 
@@ -55,9 +55,11 @@ format: setup
 
 check: lint test
 
-# The explorer against its own description of itself, thousands of requests.
+# The explorer against its own description of itself, thousands of requests; and mutated inputs for every reader,
+# of which one that fails is kept in tests/corpus.
 fuzz: setup
 	$(BIN)/python benchmarks/fuzz_explorer.py
+	$(BIN)/python tests/fuzzing.py --num 100000
 
 docs: $(VENV)/.documented
 	$(BIN)/python -m sphinx -W --keep-going -E -j auto -q -b html docs docs/_build/html
@@ -84,6 +86,22 @@ dist-check: dist
 
 bench: setup
 	$(BIN)/python benchmarks/engine.py
+
+# What takes too long for every change: all faults of all saves, random kills, and a long run that must not grow.
+torture: setup
+	NEURALLP_TORTURE=1 $(BIN)/python -m pytest tests/io/models/test_store.py
+	$(BIN)/python benchmarks/kills.py
+	$(BIN)/python benchmarks/soak.py
+
+# Changes the code and counts how many changes the tests notice.
+mutants: setup
+	$(BIN)/mutmut run
+	$(BIN)/mutmut results
+
+# A list of what the wheel needs (SBOM) beside it, and known faults of what is installed.
+audit: setup dist
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o dist/neurallp.cdx.json $(BIN)/python
+	$(BIN)/pip-audit --skip-editable
 
 clean:
 	rm -rf $(VENV) docs/_build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

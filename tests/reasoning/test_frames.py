@@ -77,14 +77,16 @@ def test_rules_are_a_table_of_all_their_fields():
     rows = RULES.to_arrow().to_pylist()
     assert rows[0]["body"] == ["father", "brother"]
     for row, rule in zip(rows, RULES, strict=True):
-        assert row == json.loads(json.dumps(rule.as_dict()))
+        assert row == {"alpha": None, **json.loads(json.dumps(rule.as_dict()))}
     html = RULES._repr_html_()
     assert "uncle(X, Y) &lt;= father(X, A), brother(A, Y)" in html
     assert "support" not in html  # not counted
 
 
-def test_a_confidence_that_was_counted_is_shown_once():
+def test_the_alpha_of_a_neural_model_is_shown_beside_the_confidence_that_was_counted():
     counted = Rule("uncle", ("father", "brother"), 0.5, support=1, num_predictions=2)
-    assert "measured confidence" not in RuleSet([counted])._repr_html_()
+    assert "alpha" not in RuleSet([counted])._repr_html_()
     neural = Rule("uncle", ("father", "brother"), 0.9, support=1, num_predictions=2)
-    assert "measured confidence" in RuleSet([neural])._repr_html_()
+    (row,) = RuleSet([neural]).to_arrow().to_pylist()
+    assert (row["confidence"], row["alpha"]) == (0.5, 0.9)
+    assert "alpha" in RuleSet([neural])._repr_html_()

@@ -122,9 +122,12 @@ def address(explorer):
     bound.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
-    """A headless Chromium; tests are skipped where there is none."""
+    """A headless Chromium; tests are skipped where there is none.
+
+    For one module: while it runs, this thread has an event loop, and other tests run loops of their own.
+    """
     playwright = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:
         pytest.skip("Chromium is not there (apt-get install chromium)")

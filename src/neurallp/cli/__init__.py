@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from ..errors import NeuralLPError
-from .output import console, show_error, show_warning
+from .output import console, show_warning
+from .stopping import ending
 
 app = typer.Typer(
     help="Learn weighted logical rules from a knowledge base, answer questions with them, and show why.",
@@ -60,20 +60,15 @@ _register()
 
 
 def main() -> None:
-    """Run the command; an error that a user can cause prints its message and exits with 2."""
+    """Run the command; see `stopping` for how it ends."""
     warnings.showwarning = show_warning
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal may lack a letter of a name
     # Removed here, so that it may also come after the command.
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
-    try:
+    with ending(debug="--debug" in sys.argv):
         app(arguments)
-    except NeuralLPError as error:
-        if "--debug" in sys.argv:
-            raise
-        show_error(error)
-        sys.exit(2)
 
 
 def _print_version(wanted: bool) -> None:

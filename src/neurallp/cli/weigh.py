@@ -49,8 +49,10 @@ def weigh(
     The test part is not used; `neurallp evaluate` ranks it.
     """
     from ..io.models.folders import require_no_model
+    from ..io.models.store import locked, require_writable
 
     _require_sound(DEFAULTS | settings)
+    require_writable(out)
     require_no_model(out)
 
     from ..pipeline.learn import learn
@@ -64,12 +66,13 @@ def weigh(
     others = {*config.kinds} - {*WeightingConfig().kinds}
     if "chain" in config.kinds and not (config.num_candidates or others):
         _require_relations(given, list(split.relations), f"{rules} has no rule for the relations of {data}.")
-    with ShownProgress(quiet=as_json) as callbacks:
-        plan = Plan(None, None, config)
-        made = learn(split, plan, given=given, device=choose_device(device), callbacks=callbacks)
-    blind = split.without_test()
-    metrics = evaluate_parts(made, blind, ["valid"], "auto", as_json) if len(blind.valid) else {}
-    made.save(out, metrics)
+    with locked(out):
+        with ShownProgress(quiet=as_json) as callbacks:
+            plan = Plan(None, None, config)
+            made = learn(split, plan, given=given, device=choose_device(device), callbacks=callbacks)
+        blind = split.without_test()
+        metrics = evaluate_parts(made, blind, ["valid"], "auto", as_json) if len(blind.valid) else {}
+        made.save(out, metrics)
     assert made.weighted_rules is not None
     _report(made.weighted_rules, out, metrics, as_json)
 

@@ -43,6 +43,7 @@ ENGINES = {
     "reference": "neurallp.engines.reference",
 }
 ENGINE_CHOICES = ("auto", *ENGINES)
+LIMITS = {"num_steps": 100, "max_length": 100, "num_controllers": 100}  # more would never end
 
 C = TypeVar("C")
 
@@ -74,7 +75,7 @@ def _require_choices(config: Any) -> None:
 def _require_positive(config: Any, *names: str) -> None:
     for name in names:
         if (value := getattr(config, name)) is not None:
-            require_positive(name, value)
+            require_positive(name, value, LIMITS.get(name))
 
 
 def _require_learning_rate(rate: float) -> None:

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, TextIO, cast
 from ..errors import ConfigError, FormatError, import_extra
 from ..reasoning.answers import Labels, Predictions
 from .files import AnyPath, is_gzip, replacing, suffix_of
-from .names import find_unwritable, quote_field
+from .names import find_unwritable, quote_field, safe_cell
 from .triples.rdf import OWN, Names
 
 COLUMNS = tuple(Predictions.SCHEMA)
@@ -29,12 +29,15 @@ RowWriter = Callable[[Row], object]
 Writer = Callable[[BinaryIO, Iterator[Predictions], Labels], int]
 
 
-def write_predictions(path: AnyPath, batches: Iterable[Predictions], labels: Labels | None = None) -> int:
+def write_predictions(
+    path: AnyPath, batches: Iterable[Predictions], labels: Labels | None = None, *, safe: bool = False
+) -> int:
     """Write the rows of all batches, completely or not at all, and return their number.
 
-    Labels of entities get two more columns; RDF has none.
+    Labels of entities get two more columns; RDF has none. With `safe`, names that a spreadsheet would take
+    for formulas get a quote before them (.csv and .tsv).
     """
-    write = find_writer(path)
+    write = find_writer(path, safe=safe)
     try:
         with replacing(path) as file, _compressing(path, file) as content:
             return write(content, iter(batches), labels or {})
@@ -51,15 +54,17 @@ def _compressing(path: AnyPath, file: BinaryIO) -> AbstractContextManager[Binary
     )
 
 
-def find_writer(path: AnyPath) -> Writer:
+def find_writer(path: AnyPath, *, safe: bool = False) -> Writer:
     """Return the writer for the suffix of `path`; raise if there is none, before any work is done."""
     suffix = suffix_of(path)
+    if safe and suffix not in (".csv", ".tsv"):
+        raise ConfigError(f"--safe-csv is for .csv and .tsv, which spreadsheets open, not for {path}.")
     if suffix == ".parquet" and not is_gzip(Path(path)):
         return _write_parquet
     if suffix not in TEXT_WRITERS:
         known = ", ".join([".parquet", *TEXT_WRITERS])
         raise ConfigError(f"Cannot write predictions to {path}. Its name must end in {known}; text also .gz.")
-    return _write_text(TEXT_WRITERS[suffix])
+    return _write_text(TEXT_WRITERS[suffix], safe_cell if safe else str)
 
 
 def _write_parquet(file: BinaryIO, batches: Iterator[Predictions], labels: Labels) -> int:
@@ -75,14 +80,14 @@ def _write_parquet(file: BinaryIO, batches: Iterator[Predictions], labels: Label
     return num_rows
 
 
-def _write_text(begin: Callable[[TextIO, Row], RowWriter]) -> Writer:
+def _write_text(begin: Callable[[TextIO, Row], RowWriter], as_cell: Callable[[str], str]) -> Writer:
     def write(file: BinaryIO, batches: Iterator[Predictions], labels: Labels) -> int:
         num_rows = 0
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         write_row = begin(text, (*COLUMNS, *(LABEL_COLUMNS if labels else ())))
         for batch in batches:
             for row in zip(*_columns(batch, labels).values(), strict=True):
-                write_row(row)
+                write_row(tuple(as_cell(cell) if isinstance(cell, str) else cell for cell in row))
             num_rows += len(batch)
         text.detach()  # flushes, and leaves the file open for the caller
         return num_rows

@@ -16,11 +16,13 @@ from ..graph.knowledge_base import KnowledgeBase, Split
 from ..graph.questions import KnownAnswers, Questions
 from ..graph.vocabulary import Relations, relation_of
 from ..io.files import AnyPath
-from ..io.models import folders
-from ..io.models import weighted as weighted_folders
-from ..io.models.calibration import read_calibration, recalibrated
-from ..io.models.plans import read_plan_log, write_plan_log
+from ..io.models import folders, store
+from ..io.models.calibration import calibration_file, calibration_of, read_calibration
+from ..io.models.plans import plan_file, read_plan_log
+from ..io.models.weighted import has_weighted, read_weighted, weighted_files
 from ..io.rules import guess_format, import_rules, import_scored
+from ..io.rules.table import format_rules
+from ..io.schema import to_json
 from ..reasoning.calibration import Calibration
 from ..reasoning.reasoner import Basis, Reasoner, require_relations
 from ..rules.listing import Listing, list_rules
@@ -193,22 +195,20 @@ class LearnedProgram(Program):
         self._load: Callable[[], tuple[NeuralLP, list[Epoch]]] | None = None
 
     @classmethod
-    def read(cls, folder: AnyPath) -> "LearnedProgram":
-        """Return the program of a folder; the neural model is read now only where it has to answer."""
-        program = _read_weighted(cls, folder)
-        if program is not None and not folders.has_model(folder):
-            return program
-        folders.require_folder(folder, "neurallp learn DATA")
-        _, model, training, _ = folders.read_config(folder)
-        weighting = None if program is None else program.plan.weighting
-        loaded = cls(Plan(model, training, weighting))
-        loaded._load = partial(_read_neural, folder)
-        loaded.weighted_rules = None if program is None else program.weighted_rules
-        if program is None:
-            loaded._load_model()
+    def read(cls, files: store.ModelFiles) -> "LearnedProgram":
+        """Return the program of a model's files; the neural model is made now only where it has to answer."""
+        weighted, weighting = read_weighted(files) if has_weighted(files) else (None, None)
+        if weighted is not None and store.CONFIG not in files:
+            program = cls(Plan(None, None, weighting), weighted_rules=weighted)
         else:
-            folders.require_together(Path(folder) / folders.CONFIG)
-        return loaded
+            settings = folders.read_config(files)
+            program = cls(Plan(settings.model, settings.training, weighting), weighted_rules=weighted)
+            program._load = partial(_read_neural, files)
+            if weighted is None:
+                program._load_model()
+        program.calibration = calibration_of(files)
+        program.plan = replace(program.plan, log=read_plan_log(files))
+        return program
 
     def __repr__(self) -> str:
         found = f"{len(self.relations):,} relations"
@@ -271,24 +271,22 @@ class LearnedProgram(Program):
         return ModelScorer(self.model, make_engine(engine, reasoner.operators))
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
-        """Write the model folder: weights, configuration, relations, rules, history and measures."""
-        if not self.has_model:
-            folders.require_no_model(folder)
-        with recalibrated(folder, self.calibration):
-            self._write(folder, metrics or {})
-        write_plan_log(folder, self.plan.log)
-
-    def _write(self, folder: AnyPath, metrics: dict[str, Any]) -> None:
-        weighted = None
+        """Write the model folder in one step: weights, settings, relations, rules, history and measures."""
+        contents: dict[str, str | bytes] = {
+            store.RULES: format_rules(self.rules_as_saved),
+            store.METRICS: to_json(metrics or {}),
+            **calibration_file(self.calibration),
+            **plan_file(self.plan.log),
+        }
         if self.weighted_rules is not None and self.plan.weighting is not None:
-            weighted = self.weighted_rules, self.plan.weighting
+            contents |= weighted_files(self.weighted_rules, self.plan.weighting)
         if self.has_model and self.plan.training is not None:
-            from ..io.models.neural import write_model
+            from ..io.models.neural import model_files, write_model
 
-            learned = self.model, self.plan.training, self.history
-            write_model(folder, *learned, self.rules_as_saved, metrics, weighted)
-        elif weighted is not None:
-            weighted_folders.write_weighted(folder, *weighted, self.rules_as_saved, metrics)
+            write_model(folder, contents | model_files(self.model, self.plan.training, self.history))
+        else:
+            folders.require_no_model(folder)
+            store.write_files(folder, "rules", contents)
 
     @property
     def rules_as_saved(self) -> RuleSet:
@@ -350,22 +348,12 @@ def load_program(path: AnyPath) -> Program:
 
 def load_model(folder: AnyPath) -> LearnedProgram:
     """Return the program saved in `folder`."""
-    program = LearnedProgram.read(folder)
-    program.calibration = read_calibration(folder)
-    program.plan = replace(program.plan, log=read_plan_log(folder))
-    return program
+    folders.require_folder(folder, "neurallp learn DATA")
+    return LearnedProgram.read(folders.read_rules_model(folder))
 
 
-def _read_weighted(kind: type[LearnedProgram], folder: AnyPath) -> LearnedProgram | None:
-    """Return the program of a folder's weighted rules, or None where it has none."""
-    if not weighted_folders.has_weighted(folder):
-        return None
-    rules, config = weighted_folders.read_weighted(folder)
-    return kind(Plan(None, None, config), weighted_rules=rules)
-
-
-def _read_neural(folder: AnyPath) -> "tuple[NeuralLP, list[Epoch]]":
+def _read_neural(files: store.ModelFiles) -> "tuple[NeuralLP, list[Epoch]]":
     from ..io.models.neural import read_model
 
-    model, _, history = read_model(folder)
+    model, _, history = read_model(files)
     return model, history

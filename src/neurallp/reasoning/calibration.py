@@ -9,7 +9,7 @@ probability, and a second father is unlikely whatever the score.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,15 +43,6 @@ class Calibration:
     intercepts: Mapping[str, tuple[float, ...]]  # query -> intercept of each case
     others: tuple[float, ...]  # those of a query that had no facts
     highest: float = MAX_LOG_ODDS  # the log odds beyond which the sample is no evidence
-
-    @classmethod
-    def from_dict(cls, described: Mapping[str, Any]) -> "Calibration":
-        """Return the calibration of its fields; raise KeyError, TypeError or ValueError if some are wrong."""
-        rows = {str(name): tuple(map(float, row)) for name, row in described["intercepts"].items()}
-        knots, coefficients, others = (
-            tuple(map(float, described[name])) for name in ("knots", "coefficients", "others")
-        )
-        return cls(knots, coefficients, rows, others, float(described["highest"]))
 
     @property
     def pieces(self) -> list[Piece]:

@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from ..errors import ConfigError
-from ..graph.frames import Tabular, html_table, in_columns
+from ..graph.frames import Tabular, in_columns
 from ..graph.vocabulary import is_inverse, relation_of
 
 
@@ -169,8 +169,8 @@ class RuleSet(Sequence[Rule], Tabular):
         "answer": "string",
         "weight": "double",
         "confidence": "double",
+        "alpha": "double",
         "normalized_confidence": "double",
-        "measured_confidence": "double",
         "pca_confidence": "double",
         "support": "int64",
         "num_predictions": "int64",
@@ -179,8 +179,8 @@ class RuleSet(Sequence[Rule], Tabular):
         "distinct_ends": "bool",
         "inequalities": "[[int64]]",
     }
-    SHOWN: ClassVar = ("rule", "weight", "confidence", "measured_confidence", "support")
-    BARS: ClassVar = {"weight": None, "confidence": 1.0, "measured_confidence": 1.0}
+    SHOWN: ClassVar = ("rule", "weight", "confidence", "alpha", "support")
+    BARS: ClassVar = {"weight": None, "confidence": 1.0, "alpha": 1.0}
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = tuple(rules)
@@ -202,13 +202,7 @@ class RuleSet(Sequence[Rule], Tabular):
 
     def columns(self) -> dict[str, Sequence[Any]]:
         """Return every field of the rules, and what is derived from them, as columns."""
-        return in_columns((rule.as_dict() for rule in self.rules), self.SCHEMA)
-
-    def _repr_html_(self) -> str:
-        shown = {name: values for name, values in self.columns().items() if name in self.SHOWN}
-        if shown["measured_confidence"] == shown["confidence"]:
-            del shown["measured_confidence"]
-        return html_table(shown, self.BARS)
+        return in_columns(({"alpha": None, **rule.as_dict()} for rule in self.rules), self.SCHEMA)
 
     @property
     def targets(self) -> list[str]:

@@ -120,7 +120,7 @@ def test_columns_that_are_asked_for_are_read(tmp_path, name, columns):
 
 def test_a_column_that_is_not_there_is_told_with_those_that_are(tmp_path):
     path = write(tmp_path, "kb.csv", "a,b,c\nanna,mother,eve\n")
-    with pytest.raises(DataError, match="has no column 'who'. It has a, b, c."):
+    with pytest.raises(DataError, match=r"has no column 'who'\. It has a, b, c\."):
         read_file(path, ("who", "b", "c"))
     with pytest.raises(DataError, match="has 3 columns, not --columns 1,2,4"):
         read_file(path, ("1", "2", "4"))

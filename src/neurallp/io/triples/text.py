@@ -108,8 +108,8 @@ def _choose_columns(
     if min(widths) > 3 and len(rows) > 1:
         shown = " | ".join(first[:6])
         raise FormatError(
-            f"{faults.path}: rows have {min(widths)} columns ({shown:.60}). Say which hold head, relation and "
-            "tail, by number or by the names of a header, as in --columns 1,2,3."
+            f"{faults.path}: rows have {min(widths)} columns ({shown:.60}). Say which hold head, relation "
+            "and tail, by number or by the names of a header, as in --columns 1,2,3."
         )
     return (), rows
 
