@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: setup system demo test lint format check bench clean
+.PHONY: setup system demo serve test lint format check docs dist dist-check bench torture fuzz mutants audit clean
 
 setup: $(VENV)/.developed
 
@@ -18,15 +18,27 @@ $(VENV)/.developed: $(VENV)/.installed
 	$(INSTALL) '.[dev]'
 	touch $@
 
+$(VENV)/.documented: $(VENV)/.installed
+	$(INSTALL) '.[docs]'
+	touch $@
+
 # What some tests run besides Python; without it they are skipped.
 system:
-	@if command -v swipl >/dev/null; then echo "SWI-Prolog is there."; \
+	@if command -v swipl >/dev/null && command -v chromium >/dev/null; then echo "SWI-Prolog and Chromium are there."; \
 	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-		apt-get update -qq && apt-get install -y -qq --no-install-recommends swi-prolog-nox; \
-	else echo "SWI-Prolog is not there, and only root can install it (apt-get install swi-prolog-nox)."; fi
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends swi-prolog-nox chromium; \
+	else echo "Only root can install what is missing (apt-get install swi-prolog-nox chromium)."; fi
 
 demo: $(VENV)/.installed
 	$(BIN)/neurallp demo
+
+# The explorer on the family of the demo, in the browser.
+serve: $(VENV)/.serving
+	$(BIN)/neurallp demo --serve
+
+$(VENV)/.serving: $(VENV)/.installed
+	$(INSTALL) '.[web]'
+	touch $@
 
 test: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
@@ -43,8 +55,53 @@ format: setup
 
 check: lint test
 
+# The explorer against its own description of itself, thousands of requests; and mutated inputs for every reader,
+# of which one that fails is kept in tests/corpus.
+fuzz: setup
+	$(BIN)/python benchmarks/fuzz_explorer.py
+	$(BIN)/python tests/fuzzing.py --num 100000
+
+docs: $(VENV)/.documented
+	$(BIN)/python -m sphinx -W --keep-going -E -j auto -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+# Built twice: equal sources must give equal bytes.
+dist: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt hatchling
+	rm -rf dist
+	$(BIN)/python -m hatchling build --directory dist
+	$(BIN)/python -m hatchling build --directory dist/again
+	cd dist && for file in neurallp-*; do cmp $$file again/$$file || exit 1; done
+	rm -r dist/again
+
+# Installs the wheel afresh for each Python that is on this machine, and runs the demo there.
+dist-check: dist
+	@for version in 3.11 3.12 3.13 3.14; do \
+		if ! command -v python$$version >/dev/null; then echo "Python $$version is not on this machine."; continue; fi; \
+		rm -rf dist/check && python$$version -m venv dist/check || exit 1; \
+		if dist/check/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl; then \
+			(cd dist && check/bin/neurallp demo --people 60 >/dev/null) || exit 1; echo "Python $$version: installed, and the demo runs."; \
+		else echo "Python $$version: could not be installed."; fi; \
+	done; rm -rf dist/check
+
 bench: setup
 	$(BIN)/python benchmarks/engine.py
 
+# What takes too long for every change: all faults of all saves, random kills, and a long run that must not grow.
+torture: setup
+	NEURALLP_TORTURE=1 $(BIN)/python -m pytest tests/io/models/test_store.py
+	$(BIN)/python benchmarks/kills.py
+	$(BIN)/python benchmarks/soak.py
+
+# Changes the code and counts how many changes the tests notice.
+mutants: setup
+	$(BIN)/mutmut run
+	$(BIN)/mutmut results
+
+# A list of what the wheel needs (SBOM) beside it, and known faults of what is installed.
+audit: setup dist
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o dist/neurallp.cdx.json $(BIN)/python
+	$(BIN)/pip-audit --skip-editable
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) docs/_build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

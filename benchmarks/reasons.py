@@ -1,4 +1,4 @@
-"""Time of ask, explain, why_not and predict, and whether the terms of proofs add up to the scores."""
+"""Time of ask, explain, why_not and predict, whether proofs add up, and how much their first reasons hold."""
 
 import argparse
 from collections.abc import Callable
@@ -37,9 +37,10 @@ def main() -> None:
         {"what": "explain", **time_each(reasoner.explain, facts)},
         {"what": "why_not", **time_each(reasoner.why_not, facts)},
     ]
+    held = {"five_reasons_hold": median(share_held(reasoner, fact, 5) for fact in facts)}
     error = largest_error(reasoner, args.proofs)
     predicted = time_predict(reasoner, args.relations)
-    report(rows, args.json, **predicted, proofs=args.proofs, largest_relative_error=error)
+    report(rows, args.json, **predicted, **held, proofs=args.proofs, largest_relative_error=error)
 
 
 def make_reasoner(kb: KnowledgeBase, model: Path | None, num_steps: int) -> Reasoner:
@@ -71,6 +72,13 @@ def time_each(do: Callable[[str, str, str], Any], facts: list[tuple[str, str, st
         "p95_ms": float(np.quantile(wall, 0.95)),
         "mean_cpu_ms": float(np.mean(busy)),
     }
+
+
+def share_held(reasoner: Reasoner, fact: tuple[str, str, str], num: int) -> float:
+    """Return how much of all amounts, for and against a fact, the strongest reasons of its proof hold."""
+    proof = reasoner.explain(*fact, ALL)
+    amounts = sorted((abs(each.contribution) for each in (*proof.reasons, *proof.against)), reverse=True)
+    return sum(amounts[:num]) / (sum(amounts) or 1.0)
 
 
 def largest_error(reasoner: Reasoner, num: int) -> float:

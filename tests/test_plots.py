@@ -8,13 +8,13 @@ from neurallp.datasets.family import family_knowledge_base
 from neurallp.errors import ConfigError
 from neurallp.neural.training import Epoch
 from neurallp.plots import (
-    _largest,
     _short,
     draw_attention,
     draw_curves,
     draw_reliability,
     draw_rules,
     figure_at,
+    largest_operators,
     styles,
 )
 from neurallp.reasoning.reliability import Reliability
@@ -106,14 +106,14 @@ def test_other_formats_and_empty_figures_are_refused(refuse, model, tmp_path):
 def test_operators_with_little_attention_are_summed_in_one_row():
     weights = np.full((2, 40), 0.01)
     weights[0, 3], weights[1, 7] = 0.6, 0.5
-    labels, rows = _largest(weights, [f"r{k}" for k in range(40)])
+    labels, rows = largest_operators(weights, [f"r{k}" for k in range(40)])
     assert labels == ["r3", "r7", "38 others"]
     assert rows.shape == (3, 2)
     assert rows.sum(axis=0) == pytest.approx(weights.sum(axis=1))
 
 
 def test_every_operator_has_a_row_where_there_are_few():
-    labels, rows = _largest(np.array([[0.5, 0.5]]), ["r", "s"])
+    labels, rows = largest_operators(np.array([[0.5, 0.5]]), ["r", "s"])
     assert labels == ["r", "s"]
     assert rows.tolist() == [[0.5], [0.5]]
 

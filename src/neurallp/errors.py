@@ -21,6 +21,16 @@ class NeuralLPError(Exception):
     """Anything this package raises on purpose; the message says what to do."""
 
 
+def brief(reason: object, limit: int = 200) -> str:
+    r"""Return a reason on one line and of at most `limit` characters, without a full stop at its end.
+
+    >>> brief("a very\nlong reason.", 12)
+    'a very long…'
+    """
+    text = " ".join(str(reason).split()).removesuffix(".") or type(reason).__name__
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
 class DataError(NeuralLPError):
     """The triples are not what they should be."""
 
@@ -61,10 +71,12 @@ class ConfigError(NeuralLPError):
     """A setting outside what is allowed."""
 
 
-def require_positive(name: str, value: int) -> None:
-    """Raise unless `value` is at least 1."""
+def require_positive(name: str, value: int, limit: int | None = None) -> None:
+    """Raise unless `value` is at least 1, and at most `limit` where there is one."""
     if value < 1:
         raise ConfigError(f"{name} must be at least 1, got {value}.")
+    if limit is not None and value > limit:
+        raise ConfigError(f"{name} must be at most {limit}, got {value}.")
 
 
 def require_choice(name: str, value: str, choices: "Sequence[str]") -> None:

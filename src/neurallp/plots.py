@@ -99,9 +99,9 @@ def _style_axes(axes: "Axes") -> None:
 
 def draw_attention(model: NeuralLP, query: str, path: Path) -> None:
     """Draw the attention of a query over operators and memories by step, one row for each controller."""
-    operator, memory = _attention(model, query)
+    operator, memory = attend(model, query)
     names = [model.relations.operator_name(k) for k in range(model.relations.num_operators)]
-    shown = [_largest(weights, names) for weights in operator]
+    shown = [largest_operators(weights, names) for weights in operator]
     tall = 0.8 + sum(max(0.26 * len(labels), 1.6) + 0.6 for labels, _ in shown)
     with figure_at(path, 4.8 + 1.3 * memory.shape[1], tall) as figure:
         panels = figure.subplots(len(shown), 2, squeeze=False)
@@ -116,14 +116,16 @@ def draw_attention(model: NeuralLP, query: str, path: Path) -> None:
         figure.suptitle(f"Attention of {_short(query, 60)}")
 
 
-def _attention(model: NeuralLP, query: str) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+def attend(model: NeuralLP, query: str) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
     """Return a_t (controller, step, operator) and b_t (controller, step, memory) of one query."""
     attention = model.attend(np.array([model.relations.operator_id(query)]))
     operator, memory = (each.detach().cpu().numpy()[:, 0] for each in attention.pair)
     return operator, memory
 
 
-def _largest(weights: NDArray[np.floating], names: Sequence[str]) -> tuple[list[str], NDArray[np.floating]]:
+def largest_operators(
+    weights: NDArray[np.floating], names: Sequence[str]
+) -> tuple[list[str], NDArray[np.floating]]:
     """Return names and rows of operators with enough attention at some step, then the sum of the others."""
     order = np.argsort(-weights.max(axis=0), kind="stable")
     kept = [k for k in order[:MAX_OPERATORS] if weights[:, k].max() >= MIN_ATTENTION]

@@ -6,7 +6,7 @@ import warnings
 import pytest
 from typer.main import get_command
 
-from neurallp import ModelError, __version__
+from neurallp import __version__
 from neurallp.cli import app, main
 from neurallp.io.triples import write_triples
 
@@ -143,10 +143,11 @@ def test_a_message_is_one_line_however_long(refuse, tmp_path):
 
 
 @pytest.mark.parametrize("place", [0, 2])
-def test_debug_shows_the_traceback_wherever_it_stands(monkeypatch, tmp_path, place):
+def test_debug_shows_the_traceback_wherever_it_stands(monkeypatch, capsys, tmp_path, place):
     arguments = ["rules", str(tmp_path / "none")]
     arguments.insert(place, "--debug")
     monkeypatch.setattr(sys, "argv", ["neurallp", *arguments])
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    with pytest.raises(ModelError, match="There is no model folder"):
+    with pytest.raises(SystemExit):
         main()
+    assert "ModelError: There is no model folder" in capsys.readouterr().err

@@ -199,3 +199,12 @@ def test_weighted_rules_do_not_replace_a_neural_model(refuse, uncles, model, dat
     told = refuse("weigh", uncles[0], data, "--out", model)
     assert told == f"{model} holds a neural model. Give another folder for the weighted rules."
     assert not (model / "weighted.json").exists()
+
+
+def test_the_place_of_a_model_is_checked_before_anything_is_read(refuse, uncles, data, tmp_path):
+    wrong = tmp_path / "wrong.tsv"
+    wrong.write_text("no triple")
+    for arguments in (("learn", wrong), ("weigh", uncles[0], wrong)):
+        assert refuse(*arguments, "--out", data / "model").startswith(
+            f"Cannot make the folder {data / 'model'}"
+        )

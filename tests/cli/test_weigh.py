@@ -69,6 +69,22 @@ def test_the_rules_of_a_file_are_weighted_both_ways(run, data, rules, tmp_path):
     assert json.loads((tmp_path / "out" / "metrics.json").read_text()) == {"valid": found["valid"]}
 
 
+def test_a_model_is_weighted_again_with_its_own_settings_unless_others_are_given(run, data, tmp_path):
+    first, again, other = (tmp_path / name for name in ("first", "again", "other"))
+    chosen = ("--length", 2, "--penalties", "1.0", "--masking", "pair", "--max-rules", 3)
+    as_json(run, "weigh", "-", data, "--out", first, "--mine", 20, *chosen)
+    as_json(run, "weigh", first, data, "--out", again)
+    as_json(run, "weigh", first, data, "--out", other, "--penalties", "0.5")
+    config = load_model(again).plan.weighting
+    assert (config.penalties, config.masking, config.max_rules, config.num_candidates) == (
+        (1.0,),
+        "pair",
+        3,
+        0,
+    )
+    assert load_model(other).plan.weighting == replace(config, penalties=(0.5,))
+
+
 def test_more_rules_are_mined_and_at_most_max_rules_kept(run, data, rules, tmp_path):
     more = as_json(run, "weigh", rules, data, "--out", tmp_path / "more", "--mine", 20, "--length", 2)
     least = as_json(

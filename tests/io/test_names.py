@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neurallp.io.names import find_unwritable, quote_field
+from neurallp.io.names import find_unwritable, quote_field, safe_cell
 
 
 @pytest.mark.parametrize("delimiter", ["", "tab", "comma"])
@@ -37,3 +37,9 @@ def test_formats_that_are_not_text_keep_whitespace():
 def test_quoted_fields_are_read_back_by_another_csv_reader(fields):
     line = ",".join(map(quote_field, fields))
     assert list(csv.reader(io.StringIO(line, newline=""), strict=True)) == [fields]
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@sum", "\t=1", "\r=1"])
+def test_a_formula_gets_a_quote_before_it(name):
+    assert safe_cell(name) == "'" + name
+    assert safe_cell("anna") == "anna"

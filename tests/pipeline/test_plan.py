@@ -67,6 +67,24 @@ def test_a_gain_must_be_worth_its_work(planner):
     assert "unary" in found.decide().kinds
 
 
+def test_candidates_are_doubled_twice_while_that_pays(planner):
+    by_number = {400: 0.2, 800: 0.3, 1600: 0.4}
+    config = planner(lambda config: by_number[config.num_candidates]).decide()
+    assert (config.num_candidates, config.num_pairs) == (1600, 1200)
+    by_number[800] = 0.2
+    assert planner(lambda config: by_number[config.num_candidates]).decide().num_candidates == 400
+
+
+def test_training_is_tried_only_where_an_epoch_is_little_work(planner):
+    found = planner(lambda config: 0.5)
+    found.survey = replace(found.survey, num_facts=4000, walks=(10.0, 100.0))
+    assert found.can_try_training
+    found.survey = replace(found.survey, num_facts=40_000)  # the controller takes long for many questions
+    assert not found.can_try_training
+    found.survey = replace(found.survey, num_facts=4000, walks=(300.0, 90_000.0))
+    assert not found.can_try_training
+
+
 def test_settings_that_are_given_are_not_tried(planner):
     found = planner(lambda config: config.max_length / 10, max_length=3, kinds=("chain",))
     config = found.decide()
@@ -98,6 +116,17 @@ def test_when_the_time_of_trials_is_over_the_plan_says_what_was_not_tried(planne
     assert found.plan_log.minutes == 1e-9
 
 
+def test_a_trial_that_the_time_ends_is_cut_and_compared_with_nothing(planner):
+    found = planner(lambda config: 0.5)
+    run = found.trials.run
+    found.trials.run = lambda config: (
+        replace(run(config), ranks=np.ones(3)) if "unary" in config.kinds else run(config)
+    )
+    assert "unary" not in found.decide().kinds
+    assert found.cut == ["trial of kind unary"]
+    assert not any("unary" in trial.setting for trial in found.log)
+
+
 def test_a_time_limit_scales_what_is_mined_and_fitted_and_the_plan_says_so(planner):
     found = planner(lambda config: 0.5, Clock(0.01))
     found.limit = Clock()  # all trials are made
@@ -120,6 +149,15 @@ def test_the_number_of_questions_keeps_the_work_in_bounds(planner, monkeypatch):
     monkeypatch.setattr(planning, "MAX_WORK", 1000.0 * found._num_questions(20))
     monkeypatch.setattr(planning, "NUMBERS_OF_QUESTIONS", (8000, 20, 10))
     assert found.decide().max_questions == 20 < every
+
+
+def test_small_graphs_need_fewer_feature_values(planner):
+    found = planner(lambda config: 0.5)
+    found.survey = replace(found.survey, num_entities=50)
+    assert found.decide().max_entries == 50 * planning.ENTRIES_PER_ENTITY
+    found.survey = replace(found.survey, num_entities=10**5)
+    assert found.decide().max_entries == WeightingConfig().max_entries
+    assert planner(lambda config: 0.5, max_entries=70).decide().max_entries == 70
 
 
 def test_fewer_feature_values_are_taken_before_fewer_questions(planner, monkeypatch):

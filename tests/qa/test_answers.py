@@ -63,3 +63,10 @@ def test_an_ambiguous_name_is_noted_with_the_way_to_mark_it():
     assert found.note == (
         "Taken to be about 'Alien'; the name also fits 'ALIEN'. Mark the one you mean: [name]."
     )
+
+
+def test_answers_are_a_table():
+    pytest.importorskip("pyarrow")
+    answers = WordAnswers("films by the director of Alien", "Alien", (ANSWER,))
+    assert answers.to_arrow().to_pylist() == [ANSWER.as_dict()]
+    assert "Gladiator" in answers._repr_html_()

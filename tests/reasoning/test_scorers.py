@@ -162,6 +162,7 @@ def test_few_questions_in_numpy_score_as_many_in_compiled_loops(kb, candidates, 
     for method in ("scores", "reached"):
         together = getattr(Reasoner(kb, rules).scorer, method)(sources, queries)
         for row, source in enumerate(sources):
+            weighted.WeightedScorer.loops_are_loaded = False  # as in a process that has just begun
             alone = getattr(Reasoner(kb, rules).scorer, method)(sources[[row]], queries[[row]])
             assert alone.dense()[0] == pytest.approx(together.dense()[row], rel=1e-5, abs=1e-5), source
 
@@ -202,10 +203,13 @@ def test_after_a_few_questions_the_compiled_loops_answer(monkeypatch):
     calls = []
     real = weighted.gather_in_numpy
     monkeypatch.setattr(weighted, "gather_in_numpy", lambda *given: calls.append(1) or real(*given))
+    monkeypatch.setattr(weighted.WeightedScorer, "loops_are_loaded", False)
     reasoner = Reasoner(kb, weigh(kb, 0, [Candidate("chain", (1,))]))
     for _ in range(2 * weighted.FEW_QUESTIONS):
         reasoner.ask(head="anna", relation="father")
     assert len(calls) == weighted.FEW_QUESTIONS
+    Reasoner(kb, reasoner.basis).ask(head="anna", relation="father")
+    assert len(calls) == weighted.FEW_QUESTIONS, "loaded once, they answer all others"
 
 
 # What is imported

@@ -7,7 +7,8 @@ from rule_features import chain_rules
 from neurallp.config import WeightingConfig
 from neurallp.weighting.choice import (
     LEVELS,
-    TOLERANCE,
+    MAX_TOLERANCE,
+    MIN_TOLERANCE,
     Trial,
     choose_level,
     choose_settings,
@@ -63,9 +64,18 @@ def test_rules_against_are_used_by_a_query_that_validates_better_with_them():
 
 
 def test_the_fewest_rules_are_kept_that_validate_nearly_as_well_as_the_best():
-    ranks = np.array([[0.5, 0.6, 0.6 - 0.9 * TOLERANCE, 0.6 - 1.1 * TOLERANCE]])
+    ranks = np.array([[0.5, 0.6, 0.6 - 0.9 * MIN_TOLERANCE, 0.6 - 1.1 * MIN_TOLERANCE]])
     assert choose_level([ranks]) == 2
     assert choose_level([]) == choose_level([np.zeros((0, 4))]) == 0
+
+
+def test_a_loss_that_may_be_chance_is_tolerated_up_to_a_bound():
+    best = np.tile([0.5, 0.6], 50)
+    loss = 0.9 * MAX_TOLERANCE
+    noisy = best - loss + 0.1 * np.tile([1, 1, -1, -1], 25)  # its standard error is .01
+    assert choose_level([np.stack([best, noisy], axis=1)]) == 1
+    assert choose_level([np.stack([best, best - loss], axis=1)]) == 0
+    assert choose_level([np.stack([best, noisy - loss], axis=1)]) == 0
 
 
 def test_a_trial_pools_the_ranks_of_its_queries_and_adds_up_their_entries():
@@ -98,7 +108,7 @@ def loss_of(fit, questions, values):
     every = np.arange(len(questions))
     gradients = fit._parameters(np.zeros_like(values))
     return len(every) * batch_gradient(
-        examples, every, fit._parameters(values), fit.dense, fit._buffer, gradients
+        examples, every, fit._parameters(values), fit.fitted, fit.dense, fit._buffer, gradients
     )
 
 

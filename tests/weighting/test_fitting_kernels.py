@@ -7,11 +7,11 @@ from neurallp.weighting.features_kernels import Entries
 from neurallp.weighting.fitting_kernels import (
     Buffer,
     DenseValues,
-    Examples,
     Parameters,
     add_scores,
     batch_gradient,
     count_right,
+    list_entities,
     rank_settings,
 )
 
@@ -42,6 +42,7 @@ class Sample:
         self.frequencies[self.answers] += 1  # its own fact
         self.priors = np.log1p(self.frequencies)
         self.masked_priors = np.log1p(np.maximum(self.frequencies - 1, 0))
+        self.fitted = np.ones(NUM_RULES, dtype=np.bool_)
         self.buffer = Buffer.of(NUM_SETTINGS, NUM_ENTITIES)
         self.buffer.scores[:] = np.nan
 
@@ -52,7 +53,9 @@ class Sample:
         filters = offsets, others, known_ends
         ends = self.sources, self.answers
         excluded = np.array(self.exclude_source) & (self.sources == self.answers)
-        return Examples(self.entries, self.starts, self.ends, *ends, *filters, self.exclude_source, excluded)
+        entries = self.entries._replace(entities=self.entries.entities.copy())
+        features = entries, self.starts, self.ends
+        return list_entities(features, ends, filters, self.exclude_source, excluded, self.buffer)
 
     @property
     def known(self):
@@ -99,11 +102,12 @@ class Sample:
             self.examples,
             batch,
             self.parameters,
+            self.fitted,
             DenseValues(self.priors, self.masked_priors),
             self.buffer,
             parameters,
         )
-        assert not self.buffer.marks.any()
+        assert not self.buffer.places.any()
         return loss, gradients, dense_gradients
 
 
@@ -131,6 +135,16 @@ def test_the_gradient_is_that_of_the_cross_entropy_over_all_candidates(seed, exc
     np.testing.assert_allclose(dense_gradients, expected, atol=1e-7)
 
 
+def test_a_rule_that_is_not_fitted_gets_no_gradient_and_changes_no_other():
+    sample, batch = Sample(0, exclude_source=True), np.array([1, 2])
+    _, expected, expected_dense = sample.gradient(batch)
+    sample.fitted[1] = False
+    _, gradients, dense_gradients = sample.gradient(batch)
+    assert not gradients[1].any()
+    assert gradients[[0, 2]].tolist() == expected[[0, 2]].tolist()
+    assert dense_gradients.tolist() == expected_dense.tolist()
+
+
 @pytest.mark.parametrize("exclude_source", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 def test_ranks_under_each_setting_are_realistic(seed, exclude_source):
@@ -141,7 +155,7 @@ def test_ranks_under_each_setting_are_realistic(seed, exclude_source):
         sample.sources[0] = sample.answers[0]  # asked for what is no candidate, which comes last
     ranks = np.zeros((sample.num_questions, NUM_SETTINGS))
     rank_settings(sample.examples, sample.parameters, sample.priors, sample.buffer, ranks)
-    assert not sample.buffer.marks.any()
+    assert not sample.buffer.places.any()
     for question, answer in enumerate(sample.answers.tolist()):
         expected = [
             oracle.realistic_rank(
@@ -155,7 +169,7 @@ def test_ranks_under_each_setting_are_realistic(seed, exclude_source):
 def test_a_rule_s_share_of_right_answers_counts_all_that_are_known():
     sample = Sample(0, exclude_source=False)
     counts = np.zeros((NUM_RULES, 2), dtype=np.int64)
-    count_right(sample.examples, sample.buffer.marks, counts)
+    count_right(sample.examples, counts)
     right = [
         (rule, entity in {*sample.known[question], sample.answers[question]})
         for question in range(sample.num_questions)
@@ -165,7 +179,26 @@ def test_a_rule_s_share_of_right_answers_counts_all_that_are_known():
         [sum(r == rule for r, _ in right), sum(r == rule and ok for r, ok in right)] for rule in range(3)
     ]
     assert counts.tolist() == expected
-    assert not sample.buffer.marks.any()
+    assert not sample.buffer.places.any()
+
+
+@pytest.mark.parametrize("exclude_source", [False, True])
+def test_a_list_has_each_entity_once_the_answer_first_and_candidates_last(exclude_source):
+    sample = Sample(3, exclude_source)
+    examples = sample.examples
+    for question, answer in enumerate(sample.answers.tolist()):
+        start, end = examples.offsets[question : question + 2]
+        listed = examples.listed[start:end].tolist()
+        known, excluded = examples.known_ends[question], examples.excluded_ends[question]
+        assert listed[0] == answer
+        assert listed[1:known] == sample.known[question].tolist()
+        assert {*listed[1:excluded]} == sample.filtered(question)
+        rows = sample.rows(question)
+        assert {*listed[excluded:]} == {row[0] for row in rows} - {*listed[:excluded]}
+        assert len({*listed}) == len(listed)
+        first, last = examples.entries.bounds[[examples.starts[question], examples.ends[question]]]
+        assert [listed[place] for place in examples.entries.entities[first:last]] == [row[0] for row in rows]
+    assert not sample.buffer.places.any()
 
 
 def test_scores_are_added_to_what_a_row_holds():

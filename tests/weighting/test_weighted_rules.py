@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from neurallp import KnowledgeBase
+from neurallp.graph.operators import Operators
 from neurallp.rules.rule import RuleFilter
 from neurallp.weighting.kinds.base import Candidate
 from neurallp.weighting.weighted_rules import ExcludedCandidates, WeightedQuery, WeightedRules, select_rules
@@ -126,7 +127,9 @@ def linked():
 def excluded(linked, source, query, excludes_linked):
     weighted = WeightedRules(linked.relations, linked.reflexive_relations, {}, excludes_linked)
     sources = np.array([linked.entities.id("e"), linked.entities.id(source)])
-    rows, entities = ExcludedCandidates(weighted, linked).pairs(sources, linked.relations.operator_id(query))
+    rows, entities = ExcludedCandidates(weighted, Operators.of(linked)).pairs(
+        sources, linked.relations.operator_id(query)
+    )
     return {linked.entities[entity] for row, entity in zip(rows, entities, strict=True) if row == 1}
 
 
@@ -143,7 +146,7 @@ def test_linked_entities_are_no_candidates_in_either_direction_but_known_answers
 
 def test_one_answer_can_be_asked_for(linked):
     weighted = WeightedRules(linked.relations, linked.reflexive_relations, {}, excludes_linked=True)
-    found = ExcludedCandidates(weighted, linked)
+    found = ExcludedCandidates(weighted, Operators.of(linked))
     a, b, c = map(linked.entities.id, "abc")
     assert found.has(a, linked.relations.id("r"), c)
     assert not found.has(a, linked.relations.id("r"), b)

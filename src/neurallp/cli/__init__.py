@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from ..errors import NeuralLPError
 from .common import with_common_options
-from .output import console, show_error, show_warning
+from .output import console, show_warning
+from .stopping import ending
 
 EPILOG = (
     "Exit codes: 0 done; 1 `data verify` found a difference; 2 an error, told in one sentence; "
-    "130 ended by Ctrl-C. Completion in your shell: neurallp --install-completion."
+    "130 ended by Ctrl-C; 143 by SIGTERM. Completion in your shell: neurallp --install-completion."
 )
 
 app = typer.Typer(
@@ -39,6 +39,10 @@ COMMANDS = (
     "ask",
     "explain",
     "why_not",
+    "verify",
+    "audit",
+    "mcp",
+    "serve",
     "predict",
     "evaluate",
     "export",
@@ -68,20 +72,15 @@ _register()
 
 
 def main() -> None:
-    """Run the command; an error that a user can cause prints its message and exits with 2."""
+    """Run the command; see `stopping` for how it ends."""
     warnings.showwarning = show_warning
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal may lack a letter of a name
     # Removed here, so that it may also come after the command.
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
-    try:
+    with ending(debug="--debug" in sys.argv):
         app(arguments)
-    except NeuralLPError as error:
-        if "--debug" in sys.argv:
-            raise
-        show_error(error)
-        sys.exit(2)
 
 
 def _print_version(wanted: bool) -> None:

@@ -11,17 +11,21 @@ def calibrate(model: Source, data: Data, as_json: Json = False) -> None:
     have changed much. Probabilities are fitted on the validation part; where there is none, on a tenth of the
     facts. The table has their expected calibration error (ECE) on test.
     """
+    from contextlib import nullcontext
+
     from ..io.models.calibration import write_calibration
+    from ..io.models.store import locked
     from ..pipeline.calibrating import measure
     from ..pipeline.program import load_program
 
-    program = load_program(model)
-    split = load_split(data, program.seed)
-    with progress("Calibrating", quiet=as_json) as bar:
-        program.calibrate(split, bar.advance)
-        assert program.calibration is not None
-        found = measure(program.basis, program.calibration, split, bar.advance) if len(split.test) else {}
-    write_calibration(model, program.calibration)
+    with locked(model) if model.is_dir() else nullcontext():
+        program = load_program(model)
+        split = load_split(data, program.seed)
+        with progress("Calibrating", quiet=as_json) as bar:
+            program.calibrate(split, bar.advance)
+            assert program.calibration is not None
+            found = measure(program.basis, program.calibration, split, bar.advance) if len(split.test) else {}
+        write_calibration(model, program.calibration)
     if as_json:
         test = {name: {choice: each.as_dict() for choice, each in of.items()} for name, of in found.items()}
         print_json({"model": str(model), "test": test})

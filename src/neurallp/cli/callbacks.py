@@ -1,6 +1,7 @@
 """Callbacks of the command line: progress bars, notes on what Ctrl-C cut, and the dry run of `learn`."""
 
 import signal
+import sys
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +14,8 @@ from ..config import Plan
 from ..pipeline.callbacks import Callbacks, Checkpoints, Stage
 from ..pipeline.plan import Estimate
 from .log_lines import LogLines
-from .output import Bar, describe_plan, print_json, print_line, progress, say
+from .output import Bar, describe_plan, note, print_json, print_line, progress, say
+from .stopping import Terminated
 
 if TYPE_CHECKING:
     from types import ModuleType, TracebackType
@@ -38,6 +40,8 @@ class ShownProgress(Callbacks):
         self.quiet = quiet
         self.training: AnyTraining | None = None
         self.stage: Stage | None = None
+        #: The signal that ends the run.
+        self.stopped_by: int | None = None
         self._open = ExitStack()
         self._bar: Bar | LogLines | None = None
 
@@ -88,13 +92,15 @@ class TrainingProgress(ShownProgress, Checkpoints):
         ShownProgress.on_epoch(self, training)
 
     def on_interrupt(self, stage: Stage) -> bool:
+        is_terminated = isinstance(sys.exc_info()[1], Terminated)
+        self.stopped_by = signal.SIGTERM if is_terminated else signal.SIGINT
         if stage == "calibrate":
-            say("Calibration was cut: answers have no probability. `neurallp calibrate` fits it.")
+            note("Calibration was cut: answers have no probability. `neurallp calibrate` fits it.")
         elif self.training is None or not self.training.history:
-            say("Training was cut in the first epoch: nothing is kept.")
+            note("Training was cut in the first epoch: nothing is kept.")
         else:
             num = len(self.training.history)
-            say(f"Training was cut after epoch {num}: the best epoch is kept. --resume continues it.")
+            note(f"Training was cut after epoch {num}: the best epoch is kept. --resume continues it.")
         return True
 
 
@@ -107,26 +113,31 @@ class LearningProgress(TrainingProgress):
     def __init__(self, folder: Path, *, resume: bool, dry_run: bool, quiet: bool) -> None:
         super().__init__(folder, resume=resume, quiet=quiet)
         self.dry_run = dry_run
-        self.is_interrupted = False
-        self._previous: Any = None
+        self._previous: dict[int, Any] = {}
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether a signal ends the run."""
+        return self.stopped_by is not None
 
     def __enter__(self) -> "LearningProgress":
         if current_thread() is main_thread():
-            self._previous = signal.signal(signal.SIGINT, self._interrupt)
+            signals = (signal.SIGINT, signal.SIGTERM)
+            self._previous = {number: signal.signal(number, self._interrupt) for number in signals}
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: "TracebackType | None"
     ) -> None:
-        if self._previous is not None:
-            signal.signal(signal.SIGINT, self._previous)
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
         super().__exit__(kind, error, at)
 
     def _interrupt(self, number: int, frame: Any) -> None:
-        again, self.is_interrupted = self.is_interrupted, True
+        again, self.stopped_by = self.is_interrupted, number
         if again or self.stage == "train":
-            raise KeyboardInterrupt
-        say("Ctrl-C: the run ends with what is learned so far. Once more ends it at once.")
+            raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
+        note("Stopping: the run ends with what is learned so far. Once more ends it at once.")
 
     def should_stop(self) -> bool:
         return self.is_interrupted

@@ -50,7 +50,7 @@ def convert(
 
 def _files_to_convert(source: Path, target: Path, to: str | None) -> list[tuple[Path, Path]]:
     """Return pairs of a file to read and one to write: a single pair, or one for each part of a split."""
-    from ..io.models.folders import make_folder
+    from ..io.models.store import make_folder
     from ..io.triples import find_parts
 
     if source.is_dir() and to is None:

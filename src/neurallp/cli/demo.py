@@ -8,6 +8,7 @@ from rich.markup import escape
 
 from .options import Json
 from .output import console, marked_rules_table, measures_table, print_json
+from .serve import Browser, Port, start
 
 if TYPE_CHECKING:
     from ..graph.knowledge_base import KnowledgeBase, Split
@@ -27,6 +28,9 @@ def demo(
     topic: Annotated[Topic, typer.Argument(help="A family's rules, or questions about films.")] = "family",
     people: Annotated[int, typer.Option(help="Size of the family, over four generations.")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="Another seed, another family.")] = 0,
+    serve: Annotated[bool, typer.Option("--serve", help="Explore the family in the browser.")] = False,
+    port: Port = 8000,
+    browser: Browser = True,
     as_json: Json = False,
 ) -> None:
     """Learn a generated family's rules, or questions on films."""
@@ -34,8 +38,31 @@ def demo(
         from .question_demo import show_questions
 
         show_questions(seed, as_json)
+    elif serve:
+        _serve_family(people, seed, port, browser)
     else:
         _show_family(people, seed, as_json)
+
+
+def _serve_family(people: int, seed: int, port: int, browser: bool) -> None:
+    """Learn the rules of a family, and explore them."""
+    from ..datasets.family import family_knowledge_base
+    from ..errors import import_extra
+    from ..graph.knowledge_base import split_triples
+
+    import_extra("fastapi", "web")
+    from ..web.explorer import Explorer
+
+    split = split_triples(family_knowledge_base(people, seed=seed), seed)
+    program = _learn(split, seed, quiet=False)
+    metrics = {"test": program.evaluate(split).as_dict()}
+    start(
+        Explorer(program, split, metrics, "A generated family"),
+        port=port,
+        host="127.0.0.1",
+        token=False,
+        browser=browser,
+    )
 
 
 def _show_family(people: int, seed: int, as_json: bool) -> None:

@@ -36,7 +36,7 @@ def describe(
     Degrees, functional, symmetric, transitive, inverse and equal relations, duplicates, numbers, and what
     looks wrong. Of a model folder, print its plan: settings and trials.
     """
-    from ..io.models.folders import holds_model
+    from ..io.models.store import holds_model
 
     if not holds_model(data):
         _describe_data(data, html, as_json)

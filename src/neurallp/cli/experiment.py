@@ -57,7 +57,10 @@ def experiment(
 def _kept(out: Path | None) -> Iterator[Path]:
     """Give the folder for outcomes; without one they go when the command ends."""
     if out is not None:
-        yield out
+        from ..io.models.store import locked
+
+        with locked(out):
+            yield out
         return
     with TemporaryDirectory() as folder:
         yield Path(folder)

@@ -133,12 +133,12 @@ def _rules_of(
 
 def _saved_or_recovered(model: Path, limit: int | None, min_share: float) -> RuleSet:
     """Return the rules saved with a model, or `limit` rules of each query."""
-    from ..io.models.folders import RULES
-    from ..io.rules.table import read_rules
+    from ..io.models.store import RULES, read_files
+    from ..io.rules.table import parse
     from ..pipeline.program import load_program
 
-    if limit is None and (model / RULES).exists():
-        return read_rules(model / RULES)
+    if limit is None and model.is_dir() and RULES in (files := read_files(model)):
+        return parse(files[RULES].decode(), model / RULES).rules
     return load_program(model).rules(limit=limit or 10, min_share=min_share)
 
 

@@ -1,5 +1,6 @@
 """`learn`: a plan for the data, learning with progress, and a model that is usable whenever the run ends."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -21,6 +22,7 @@ from .options import (
     with_settings,
 )
 from .output import console, print_json, print_line, say, show_warning
+from .stopping import exit_code
 
 if TYPE_CHECKING:
     from ..graph.knowledge_base import Split
@@ -80,34 +82,35 @@ def learn(
     Settings that are not given are chosen by trials on the validation part (a part of train where there is
     none). Learning never uses the test part; `neurallp evaluate` ranks it.
     """
+    from ..io.models.store import locked, require_writable
     from ..pipeline.callbacks import Clock
 
     clock = Clock(minutes)
     wanted: dict[str, Any] = {"preset": preset, "train": train, "weigh": weigh}
     wanted |= _with_checkpoint(settings, out, resume)
     checked = make_plan(**wanted | {"train": train is not False})  # before anything is read
-    require_new(out, force=force or dry_run, resume=resume)
+    if not dry_run:
+        require_new(out, force=force, resume=resume)
+        require_writable(out)
     split = load_split(data, checked.seed, numbers=numbers == "bins")
     wanted["numbers"] = numbers
     if not as_json:
         say(_describe(split))
     _warn(split, numbers)
 
-    from ..io.models.folders import make_folder
     from ..pipeline.learn import learn as learn_program
     from .callbacks import LearningProgress
 
     wanted |= {"engine": engine, "device": choose_device(device, engine)}
-    if not dry_run:
-        make_folder(out)
-    with LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks:
-        program = learn_program(split, minutes=clock, callbacks=callbacks, **wanted)
-        in_time = not (clock.is_over or callbacks.is_interrupted)
-        metrics = _validate(program, split, engine, as_json, clock.is_limited) if in_time else {}
-    _save(program, out, metrics, callbacks)
+    with nullcontext() if dry_run else locked(out):
+        with LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks:
+            program = learn_program(split, minutes=clock, callbacks=callbacks, **wanted)
+            in_time = not (clock.is_over or callbacks.is_interrupted)
+            metrics = _validate(program, split, engine, as_json, clock.is_limited) if in_time else {}
+        _save(program, out, metrics, callbacks)
     _report(program, out, metrics, as_json)
-    if callbacks.is_interrupted:
-        raise typer.Exit(130)
+    if callbacks.stopped_by is not None:
+        raise typer.Exit(exit_code(callbacks.stopped_by))
 
 
 def _with_checkpoint(given: dict[str, Any], out: Path, resume: bool) -> dict[str, Any]:
@@ -167,11 +170,11 @@ def _save(
     program: "LearnedProgram", out: Path, metrics: dict[str, Any], callbacks: "LearningProgress"
 ) -> None:
     """Save the program; one that was cut before anything was learned does not replace another model."""
-    from ..io.models.folders import RELATIONS
+    from ..io.models.store import holds_model
 
-    if callbacks.is_interrupted and _is_empty(program) and (out / RELATIONS).is_file():
+    if callbacks.is_interrupted and _is_empty(program) and holds_model(out):
         print_line(f"Nothing was learned yet: {out} keeps its earlier model.")
-        raise typer.Exit(130)
+        raise typer.Exit(exit_code(callbacks.stopped_by or 0))
     program.save(out, metrics)
 
 

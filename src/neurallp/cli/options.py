@@ -38,7 +38,7 @@ def existing_model(path: Path) -> Path:
 
 def require_new(out: Path, *, force: bool = False, resume: bool = False) -> None:
     """Raise where a folder holds a model that was not said to be replaced or continued."""
-    from ..io.models.folders import holds_model
+    from ..io.models.store import holds_model
 
     if not (force or resume) and holds_model(out):
         raise ConfigError(f"{out} holds a model. Give another --out, or --force to replace it.")

@@ -1,8 +1,9 @@
 """Output: tables, progress bars, notes, errors and JSON."""
 
 import json
+import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
@@ -10,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
 from rich.markup import escape
+from rich.segment import Segment
 
 from .log_lines import LogLines
 
 if TYPE_CHECKING:
+    from rich.console import ConsoleOptions, RenderableType
     from rich.progress import Progress
     from rich.table import Table
 
@@ -29,9 +32,38 @@ if TYPE_CHECKING:
 #: What a progress bar shows beside the bar.
 Unit = Literal["time", "items", "bytes"]
 
+#: Characters that a terminal acts on or that reorder what is read: controls (C0 except line ends, DEL, C1),
+#: marks of direction, separators of lines and paragraphs.
+CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+
+def neutral(text: str) -> str:
+    r"""Return a text in which characters that a terminal acts on are spelled out.
+
+    >>> print(neutral("a\x1b[31mb"))
+    a\x1b[31mb
+    """
+    return CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def shown_name(text: str) -> str:
+    """Return a name, or a text of one line, as markup of one line."""
+    return escape(neutral(text).replace("\n", "\\n"))
+
+
+class SafeConsole(Console):
+    """A console on which no name can do more than be read: all that is printed passes here."""
+
+    def render(
+        self, renderable: "RenderableType", options: "ConsoleOptions | None" = None
+    ) -> "Iterable[Segment]":
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(neutral(segment.text), segment.style)
+
+
 # Names come from users: `:dog:` stays as it is, and nothing in a name is coloured.
-console = Console(emoji=False, highlight=False)
-log = Console(stderr=True, emoji=False, highlight=False)
+console = SafeConsole(emoji=False, highlight=False)
+log = SafeConsole(stderr=True, emoji=False, highlight=False)
 
 
 #: How much is printed besides results and errors: -1 nothing, 0 progress and notes, 1 every step.
@@ -44,6 +76,11 @@ def say(text: str) -> None:
         return
     stamped = verbosity.get() > 0 or not log.is_terminal
     log.print(escape(f"{datetime.now():%H:%M:%S} {text}" if stamped else text), soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """Print a line to stderr, whether that is a terminal or not."""
+    log.print(escape(text), soft_wrap=True)
 
 
 class Bar:
@@ -99,7 +136,12 @@ def print_line(text: str) -> None:
     console.print(escape(text), soft_wrap=True)
 
 
-def show_error(error: Exception) -> None:
+def show_traceback(text: str) -> None:
+    """Print a traceback, in which names may occur too."""
+    log.print(escape(text), soft_wrap=True)
+
+
+def show_error(error: Exception | str) -> None:
     """Print what went wrong and what to do."""
     log.print(f"[bold red]Error:[/] {escape(str(error))}", soft_wrap=True)
 
@@ -113,7 +155,9 @@ def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def print_json(value: Any) -> None:
     """Print one JSON value and nothing else."""
     plain = "utf" not in (sys.stdout.encoding or "").lower()
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=plain) + "\n")
+    text = json.dumps(value, indent=2, ensure_ascii=plain)
+    # JSON has its own way to spell out what a terminal would act on.
+    sys.stdout.write(CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
 
 def measures_table(parts: dict[str, Any]) -> "Table":
@@ -140,7 +184,7 @@ def answers_table(answers: "Sequence[Answer]", *, scores: bool = False) -> "Tabl
     for answer in answers:
         mark = "known" if answer.is_known else show_probability(answer.probability)
         numbers = (f"{answer.rank:g}", f"{answer.score:.4g}") if scores else ()
-        table.add_row(escape(answer.entity), mark, *numbers)
+        table.add_row(shown_name(answer.entity), mark, *numbers)
     return table
 
 
@@ -169,7 +213,7 @@ def relations_table(relations: "dict[str, Evaluation]") -> "Table":
     table = plain_table("relation", numbers=("MRR", "Hits@10", "questions"))
     for name, found in sorted(relations.items(), key=lambda item: -item[1].num_questions):
         hits = f"{found.realistic.hits_at_10:.3f}"
-        table.add_row(escape(name), f"{found.mrr:.3f}", hits, f"{found.num_questions:,}")
+        table.add_row(shown_name(name), f"{found.mrr:.3f}", hits, f"{found.num_questions:,}")
     return table
 
 
@@ -181,7 +225,7 @@ def question_measures_table(parts: "dict[str, QuestionMeasures]") -> "Table":
     for name, found in parts.items():
         means = (f"{value:.3f}" for value in (found.accuracy, found.hits_at_1, found.f1))
         bounds = (f"{found.pessimistic[1]:.3f}", f"{found.optimistic[1]:.3f}")
-        table.add_row(escape(name), *means, f"{found.num_questions:,}", *bounds)
+        table.add_row(shown_name(name), *means, f"{found.num_questions:,}", *bounds)
     return table
 
 
@@ -197,7 +241,7 @@ def listing_table(listing: "Listing") -> "Table":
         if side and listing.against:
             table.add_row(*[""] * (len(table.columns) - 1), f"[bold]{title}[/]")
         for group in side:
-            table.add_row(*_numbers(group.rule, weighted, counted), escape(_described(group)))
+            table.add_row(*_numbers(group.rule, weighted, counted), _described(group))
     return table
 
 
@@ -210,13 +254,13 @@ def _numbers(rule: "Rule", weighted: bool, counted: bool) -> list[str]:
 
 
 def _described(group: "RuleGroup") -> str:
-    """Return a rule with how many others conclude the same, and below its example."""
+    """Return, as markup, a rule with how many others conclude the same, and below its example."""
     if group.rule.kind == "prior":
         way = "rarer" if group.rule.is_against else "more common"
         return f"the {way} an answer is, the better"
     similar = f"  (+{len(group.similar)} similar)" if group.similar else ""
-    example = f"\n  {group.example}" if group.example else ""
-    return f"{_body(group.rule)}{similar}{example}"
+    example = f"\n  {shown_name(group.example)}" if group.example else ""
+    return f"{shown_name(_body(group.rule))}{similar}{example}"
 
 
 def _body(rule: "Rule") -> str:
@@ -232,7 +276,7 @@ def marked_rules_table(rules: "Sequence[Rule]", marks: Sequence[str]) -> "Table"
     table.add_column("")
     table.add_column("rule")
     for rule, mark in zip(rules, marks, strict=True):
-        table.add_row(f"{_strength(rule):.3f}", _measured(rule), mark, escape(str(rule)))
+        table.add_row(f"{_strength(rule):.3f}", _measured(rule), mark, shown_name(str(rule)))
     return table
 
 

@@ -29,20 +29,20 @@ def curves(
     as_json: Json = False,
 ) -> None:
     """Draw loss and validation MRR by epoch."""
-    from ..io.models.neural import read_history
+    from ..pipeline.program import load_model
     from ..plots import draw_curves
 
-    draw_curves({str(model): read_history(model) for model in models}, out)
+    draw_curves({str(model): load_model(model).history for model in models}, out)
     _report(out, as_json)
 
 
 @plot.command()
 def attention(model: Model, query: Query, out: Out = Path("attention.png"), as_json: Json = False) -> None:
     """Draw a query's attention: operators by steps, and memories."""
-    from ..io.models.neural import read_model
+    from ..pipeline.program import load_model
     from ..plots import draw_attention
 
-    draw_attention(read_model(model)[0].eval(), query, out)
+    draw_attention(load_model(model).model, query, out)
     _report(out, as_json)
 
 

@@ -31,6 +31,9 @@ def predict(
         float, typer.Option(min=0, max=1, help="Only answers that are at least so likely true.")
     ] = 0.0,
     labels: LabelFile = None,
+    safe_csv: Annotated[
+        bool, typer.Option("--safe-csv", help="Put ' before names that spreadsheets take for formulas.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Write the new answers to every question about DATA.
@@ -42,7 +45,7 @@ def predict(
     from ..errors import ModelError
     from ..io.predictions import find_writer, write_predictions
 
-    find_writer(out)
+    find_writer(out, safe=safe_csv)
     reasoner = load_reasoner(model, data)
     if min_probability and reasoner.calibration is None:
         raise ModelError(f"{model} is not calibrated. Run `neurallp calibrate {model} {data}` first.")
@@ -50,7 +53,8 @@ def predict(
     found = reasoner.predict(names, k, known=known, also_known=load_all(data))
     batches = (batch.above(min_probability) for batch in found)
     total = len(names) * len(reasoner.kb.entities)
-    num_rows = write_predictions(out, _watch(batches, total, as_json), load_labels(data, labels))
+    labelled = load_labels(data, labels)
+    num_rows = write_predictions(out, _watch(batches, total, as_json), labelled, safe=safe_csv)
     if as_json:
         print_json({"out": str(out), "questions": total, "answers": num_rows})
     else:

@@ -22,6 +22,7 @@ from .options import (
     with_settings,
 )
 from .output import console, print_json, question_measures_table, say, show_error
+from .stopping import exit_code
 
 if TYPE_CHECKING:
     from ..neural.loop import Epoch
@@ -92,22 +93,27 @@ def learn(
 ) -> None:
     """Learn to answer QUESTIONS from the facts of KB; questions need not name relations."""
     from ..config import configure_questions
+    from ..io.models.store import locked, require_writable
 
     settings = _with_resumed(settings, out if resume else None)
     require_new(out, force=force, resume=resume)
     configure_questions(preset, **settings)  # refuses wrong settings before the data is loaded
+    require_writable(out)
     facts, asked = load_known(kb), _load_questions(questions)
 
     from ..pipeline.questions import learn_questions
     from .callbacks import QuestionTrainingProgress
 
     where = {"engine": engine, "device": choose_device(device, engine)}
-    with QuestionTrainingProgress(out, resume=resume, quiet=as_json) as callbacks:
-        program = learn_questions(facts, asked, preset=preset, callbacks=callbacks, **where, **settings)
-    best = next(epoch for epoch in reversed(program.history) if epoch.is_best)
-    metrics = {"valid": {name: best.metrics[name] for name in ("accuracy", "hits@1")}}
-    program.save(out, metrics)
+    with locked(out):
+        with QuestionTrainingProgress(out, resume=resume, quiet=as_json) as callbacks:
+            program = learn_questions(facts, asked, preset=preset, callbacks=callbacks, **where, **settings)
+        best = next(epoch for epoch in reversed(program.history) if epoch.is_best)
+        metrics = {"valid": {name: best.metrics[name] for name in ("accuracy", "hits@1")}}
+        program.save(out, metrics)
     _report(program, best, out, metrics, as_json)
+    if callbacks.stopped_by is not None:
+        raise typer.Exit(exit_code(callbacks.stopped_by))
 
 
 def _with_resumed(given: dict[str, Any], resumed: Path | None) -> dict[str, Any]:

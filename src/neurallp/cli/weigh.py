@@ -1,5 +1,6 @@
 """`weigh`: weights for given rules, and for mined ones."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ..weighting.weighted_rules import WeightedRules
 
 #: The settings that `weigh` changes: no rules are mined unless that is asked for.
-DEFAULTS = {"num_candidates": 0}
+DEFAULTS: dict[str, Any] = {"num_candidates": 0, "other_lengths": ()}
 
 
 def _given_source(path: Path) -> Path:
@@ -55,12 +56,14 @@ def weigh(
 
     RULES is a file of rules or a model folder: its weighted rules, of all their kinds unless --kinds is
     given, or else the most confident rules of its neural model. With -, only mined rules are weighted.
+    Settings that are not given are those of the model folder, where its rules were weighted.
     The test part is not used; `neurallp evaluate` ranks it.
     """
     from ..io.models.folders import require_no_model
+    from ..io.models.store import locked, require_writable
 
-    settings = DEFAULTS | settings
-    _require_sound(settings)
+    _require_sound(DEFAULTS | settings)
+    require_writable(out)
     require_no_model(out)
     require_new(out, force=force)
 
@@ -69,18 +72,19 @@ def weigh(
     from .callbacks import ShownProgress
 
     program = None if str(rules) == "-" else load_program(rules)
-    config = WeightingConfig(**_kinds_of(program) | settings)
+    config = WeightingConfig(**_settings_of(program) | DEFAULTS | _kinds_of(program) | settings)
     split = load_split(data, config.seed)
     given = _wanted(program, config)
     others = {*config.kinds} - {*WeightingConfig().kinds}
     if "chain" in config.kinds and not (config.num_candidates or others):
         _require_relations(given, list(split.relations), f"{rules} has no rule for the relations of {data}.")
-    with ShownProgress(quiet=as_json) as callbacks:
-        plan = Plan(None, None, config)
-        made = learn(split, plan, given=given, device=choose_device(device), callbacks=callbacks)
-    blind = split.without_test()
-    metrics = evaluate_parts(made, blind, ["valid"], "auto", as_json) if len(blind.valid) else {}
-    made.save(out, metrics)
+    with locked(out):
+        with ShownProgress(quiet=as_json) as callbacks:
+            plan = Plan(None, None, config)
+            made = learn(split, plan, given=given, device=choose_device(device), callbacks=callbacks)
+        blind = split.without_test()
+        metrics = evaluate_parts(made, blind, ["valid"], "auto", as_json) if len(blind.valid) else {}
+        made.save(out, metrics)
     assert made.weighted_rules is not None
     _report(made.weighted_rules, out, metrics, as_json)
 
@@ -118,6 +122,14 @@ def _wanted(program: "Program | None", config: WeightingConfig) -> "list[Rule]":
         there = ", ".join(dict.fromkeys(rule.kind for rule in offered))
         raise ConfigError(f"The rules given are of kind {there}. Add it to --kinds, or give - for RULES.")
     return wanted
+
+
+def _settings_of(program: "Program | None") -> dict[str, Any]:
+    """Return the settings with which the rules of a model were weighted; none for other rules."""
+    from ..pipeline.program import LearnedProgram
+
+    config = program.plan.weighting if isinstance(program, LearnedProgram) else None
+    return {} if config is None else {each.name: getattr(config, each.name) for each in fields(config)}
 
 
 def _kinds_of(program: "Program | None") -> dict[str, Any]:

@@ -43,6 +43,7 @@ ENGINES = {
     "reference": "neurallp.engines.reference",
 }
 ENGINE_CHOICES = ("auto", *ENGINES)
+LIMITS = {"num_steps": 100, "max_length": 100, "num_controllers": 100}  # more would never end
 
 C = TypeVar("C")
 
@@ -74,7 +75,7 @@ def _require_choices(config: Any) -> None:
 def _require_positive(config: Any, *names: str) -> None:
     for name in names:
         if (value := getattr(config, name)) is not None:
-            require_positive(name, value)
+            require_positive(name, value, LIMITS.get(name))
 
 
 def _require_learning_rate(rate: float) -> None:
@@ -173,7 +174,7 @@ class WeightingConfig:
     )
     num_mined: int = setting(1000, "Bodies of each length to count right conclusions of.", flag="--mined")
     num_counted: int = setting(200, "Questions on which the conclusions of mined bodies are counted.")
-    max_paths: int = setting(20_000_000, "Paths to follow while mining for one query.")
+    max_paths: int = setting(5_000_000, "Paths to follow while mining for one query.")
     num_pilot: int = setting(300, "Questions of each query for the first fit, which chooses settings.")
     max_questions: int = setting(4000, "Questions of each query to fit weights on.", flag="--questions")
     max_per_source: int = setting(30, "Questions of one source to fit weights on.", flag="--per-source")

@@ -14,6 +14,7 @@ from time import sleep
 
 from ..errors import DataError
 from ..io.files import atomic_write
+from ..io.limits import LARGEST, VARIABLE, max_bytes
 from .registry import PublicSet, Source
 
 #: Called during a download with the bytes received and the total, or None if the server does not state it.
@@ -98,15 +99,18 @@ def _unpack(path: Path, members: Mapping[str, str]) -> dict[str, bytes]:
         return {next(iter(members)): path.read_bytes()}
     try:
         with tarfile.open(fileobj=BytesIO(path.read_bytes())) as archive:
-            return {part: _member(archive, member) for part, member in members.items()}
+            limit = max_bytes(path.stat().st_size)
+            return {part: _member(archive, member, limit) for part, member in members.items()}
     except (tarfile.TarError, EOFError, OSError) as error:
         raise FetchError(f"not a readable archive ({error}).") from error
 
 
-def _member(archive: tarfile.TarFile, name: str) -> bytes:
-    """Return a file of an archive, from any folder in it."""
+def _member(archive: tarfile.TarFile, name: str, limit: int) -> bytes:
+    """Return a file of an archive, from any folder in it; raise where it has more bytes than `limit`."""
     for info in archive:
         if info.isfile() and PurePosixPath(info.name).name == name:
+            if info.size > limit:
+                raise FetchError(f"{name} takes {info.size:,} bytes, more than {limit:,} ({VARIABLE}).")
             file = archive.extractfile(info)
             assert file is not None
             return file.read()
@@ -142,6 +146,8 @@ def _continue(address: str, partial: Path, on_progress: Progress, timeout: float
             while block := answer.read(CHUNK):
                 had += file.write(block)
                 on_progress(had, total)
+                if had > max_bytes(LARGEST):
+                    raise FetchError(f"more than {max_bytes(LARGEST):,} bytes ({VARIABLE}).")
     if total is not None and had < total:
         raise InterruptedDownloadError(f"interrupted after {had:,} of {total:,} bytes.")
 

@@ -10,11 +10,20 @@ from multiprocessing import active_children, get_context
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
-from ..errors import NeuralLPError
+from ..errors import DataError, NeuralLPError
 from ..io.files import atomic_write
-from ..io.models.folders import make_folder
+from ..io.models.store import make_folder
+from ..io.schema import as_error, convert, decode_json
 from .specification import FAILED, Experiment, Outcome, Results, TableRow
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is read of the file of an outcome."""
+
+    outcome: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,10 @@ class Job:
         """Return the outcome of an earlier run, or None."""
         if not self.path.exists():
             return None
-        outcome: Outcome = json.loads(self.path.read_text(encoding="utf-8"))["outcome"]
+        with as_error(
+            lambda why: DataError(f"{self.path} is damaged ({why}). Delete it to measure this row again.")
+        ):
+            outcome: Outcome = convert(decode_json(self.path.read_bytes()), Kept).outcome
         return outcome
 
     def do(self) -> Outcome:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .arrays import Ids, concatenate_ranges, distinct
+from .operators import Operators
 from .vocabulary import inverse_operator
 
 
@@ -53,3 +54,11 @@ class KnownAnswers:
         starts, stops = (np.searchsorted(self._keys, keys, side) for side in ("left", "right"))
         rows = np.repeat(np.arange(len(keys)), stops - starts)
         return rows, self._answers[concatenate_ranges(starts, stops)]
+
+
+class KnownFacts(KnownAnswers):
+    """The known answers to each (source, query), read from the sorted edges of a graph."""
+
+    def __init__(self, operators: Operators) -> None:
+        self.num_operators = operators.num_operators
+        self._keys, self._answers = operators.segment_keys, operators.targets

@@ -16,6 +16,11 @@ def find_unwritable(name: str, delimiter: str = "") -> str:
     return ""
 
 
+def safe_cell(name: str) -> str:
+    """Return a field that no spreadsheet takes for a formula: with a quote before it where it would."""
+    return "'" + name if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
+
+
 def quote_field(name: str) -> str:
     """Return a name as a field of .csv, quoted where it must be."""
     return '"' + name.replace('"', '""') + '"' if re.search('[,"\r\n]', name) else name

@@ -13,15 +13,13 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
-import numpy as np
-
 from ..errors import ConfigError, FormatError, import_extra
 from ..reasoning.answers import Labels, Predictions
 from .files import AnyPath, is_gzip, replacing, suffix_of
-from .names import find_unwritable, quote_field
+from .names import find_unwritable, quote_field, safe_cell
 from .triples.rdf import OWN, Names
 
-COLUMNS = ("head", "relation", "tail", "probability", "score", "known")
+COLUMNS = tuple(Predictions.SCHEMA)
 
 #: Further columns where entities have labels.
 LABEL_COLUMNS = ("head_label", "tail_label")
@@ -31,12 +29,15 @@ RowWriter = Callable[[Row], object]
 Writer = Callable[[BinaryIO, Iterator[Predictions], Labels], int]
 
 
-def write_predictions(path: AnyPath, batches: Iterable[Predictions], labels: Labels | None = None) -> int:
+def write_predictions(
+    path: AnyPath, batches: Iterable[Predictions], labels: Labels | None = None, *, safe: bool = False
+) -> int:
     """Write the rows of all batches, completely or not at all, and return their number.
 
-    Labels of entities get two more columns; RDF has none.
+    Labels of entities get two more columns; RDF has none. With `safe`, names that a spreadsheet would take
+    for formulas get a quote before them (.csv and .tsv).
     """
-    write = find_writer(path)
+    write = find_writer(path, safe=safe)
     try:
         with replacing(path) as file, _compressing(path, file) as content:
             return write(content, iter(batches), labels or {})
@@ -53,22 +54,24 @@ def _compressing(path: AnyPath, file: BinaryIO) -> AbstractContextManager[Binary
     )
 
 
-def find_writer(path: AnyPath) -> Writer:
+def find_writer(path: AnyPath, *, safe: bool = False) -> Writer:
     """Return the writer for the suffix of `path`; raise if there is none, before any work is done."""
     suffix = suffix_of(path)
+    if safe and suffix not in (".csv", ".tsv"):
+        raise ConfigError(f"--safe-csv is for .csv and .tsv, which spreadsheets open, not for {path}.")
     if suffix == ".parquet" and not is_gzip(Path(path)):
         return _write_parquet
     if suffix not in TEXT_WRITERS:
         known = ", ".join([".parquet", *TEXT_WRITERS])
         raise ConfigError(f"Cannot write predictions to {path}. Its name must end in {known}; text also .gz.")
-    return _write_text(TEXT_WRITERS[suffix])
+    return _write_text(TEXT_WRITERS[suffix], safe_cell if safe else str)
 
 
 def _write_parquet(file: BinaryIO, batches: Iterator[Predictions], labels: Labels) -> int:
     pa, parquet = import_extra("pyarrow", "formats"), import_extra("pyarrow.parquet", "formats")
-    kinds = pa.string(), pa.string(), pa.string(), pa.float64(), pa.float64(), pa.bool_()
     told = [(name, pa.string()) for name in LABEL_COLUMNS if labels]
-    schema = pa.schema([*zip(COLUMNS, kinds, strict=True), *told])
+    own = [(name, pa.type_for_alias(kind)) for name, kind in Predictions.SCHEMA.items()]
+    schema = pa.schema([*own, *told])
     num_rows = 0
     with parquet.ParquetWriter(file, schema) as writer:
         for batch in batches:
@@ -77,14 +80,14 @@ def _write_parquet(file: BinaryIO, batches: Iterator[Predictions], labels: Label
     return num_rows
 
 
-def _write_text(begin: Callable[[TextIO, Row], RowWriter]) -> Writer:
+def _write_text(begin: Callable[[TextIO, Row], RowWriter], as_cell: Callable[[str], str]) -> Writer:
     def write(file: BinaryIO, batches: Iterator[Predictions], labels: Labels) -> int:
         num_rows = 0
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         write_row = begin(text, (*COLUMNS, *(LABEL_COLUMNS if labels else ())))
         for batch in batches:
-            for row in zip(*(column.tolist() for column in _columns(batch, labels).values()), strict=True):
-                write_row(row)
+            for row in zip(*_columns(batch, labels).values(), strict=True):
+                write_row(tuple(as_cell(cell) if isinstance(cell, str) else cell for cell in row))
             num_rows += len(batch)
         text.detach()  # flushes, and leaves the file open for the caller
         return num_rows
@@ -147,22 +150,13 @@ def _statements(text: TextIO, columns: Row) -> RowWriter:
 
 
 def _columns(batch: Predictions, labels: Labels) -> dict[str, Any]:
-    names = np.array(batch.kb.entities.names, dtype=object)
-    heads, tails = batch.ends
-    relation = np.full(len(batch), batch.relation, dtype=object)
-    columns = names[heads], relation, names[tails], _told(batch), batch.scores, batch.is_known
-    found = dict(zip(COLUMNS, columns, strict=True))
+    """Return the columns of a batch, with two more for the labels where there are any."""
+    found = batch.columns()
     if not labels:
         return found
-    called = np.array([labels.get(name, name) for name in names], dtype=object)
-    return found | dict(zip(LABEL_COLUMNS, (called[heads], called[tails]), strict=True))
-
-
-def _told(batch: Predictions) -> Any:
-    """Return the probability of each row; None for known facts, and where there is no calibration."""
-    if batch.probabilities is None:
-        return np.full(len(batch), None)
-    return np.where(batch.is_known, np.full(len(batch), None), batch.probabilities)
+    ends = found["head"], found["tail"]
+    called = ([labels.get(name, name) for name in names] for names in ends)
+    return found | dict(zip(LABEL_COLUMNS, called, strict=True))
 
 
 TEXT_WRITERS = {

@@ -28,7 +28,7 @@ class NeuralLP(nn.Module):
         relations: Relations,
         config: ModelConfig,
         reflexive: NDArray[np.bool_] | None = None,
-        allowed: NDArray[np.bool_] | None = None,
+        allowed: NDArray[np.bool_] | Tensor | None = None,
     ) -> None:
         super().__init__()
         self.relations = relations

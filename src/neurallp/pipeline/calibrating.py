@@ -60,7 +60,8 @@ def sample_hidden(
 def _keys(facts: Ids, kb: KnowledgeBase) -> Ids:
     """Return a number for each fact."""
     heads, relations, tails = facts.T
-    return (heads * len(kb.relations) + relations) * len(kb.entities) + tails
+    keys: Ids = (heads * len(kb.relations) + relations) * len(kb.entities) + tails
+    return keys
 
 
 def measure(

@@ -67,7 +67,7 @@ class Checkpoints(Callbacks):
         return neural
 
     def on_training(self, training: "AnyTraining") -> None:
-        from ..io.models.folders import make_folder
+        from ..io.models.store import make_folder
 
         make_folder(self.folder)
         if self.resume:

@@ -36,16 +36,21 @@ ENOUGH_REACHED = 0.95
 FIRST_KINDS = ("chain", "prior", "against")
 
 #: Feature values of all questions to learn from, at most; and how many questions a query may have.
-MAX_WORK = 1.2e9
+MAX_WORK = 2.4e9
 NUMBERS_OF_QUESTIONS = (8000, 4000, 2000, 1000, 500, 250)
+
+#: Feature values of a question for each entity, at most: on small dense graphs more rules say the same.
+ENTRIES_PER_ENTITY = 40
 
 #: Many questions are worth more than many feature values of each: fewer values, down to a least number, are
 #: taken for this many questions of a query.
 WANTED_QUESTIONS = 4000
 MIN_ENTRIES = 2000
 
-#: Steps of walks in one epoch of the neural model, at most, for a trial of it.
-MAX_TRAINING_WORK = 1e8
+#: Steps of walks in one epoch of the neural model, at most, for a trial of it; and the number of steps that
+#: take as long as the controller takes for a question.
+MAX_TRAINING_WORK = 3e8
+CONTROLLER_WORK = 25_000
 
 #: The least gain in MRR that is worth more rules; what doubles the work must gain twice as much.
 MIN_GAIN = 0.004
@@ -53,8 +58,10 @@ MIN_GAIN = 0.004
 #: The share of the time limit that trials may take.
 TRIAL_SHARE = 0.3
 
-#: How many times as long the first fit of a query takes as its trial, which has fewer pairs and settings.
-FIRST_FIT_EFFORT = 4.0
+#: How many times as long the first fit of a query takes as its trial, which has fewer pairs and settings; and
+#: a question to refine as one of a trial, which also mines. Both measured on four sets.
+FIRST_FIT_EFFORT = 2.0
+REFINING_EFFORT = 0.25
 
 #: Settings that a time limit scales, and the least that each may be.
 SCALED = {"num_pairs": 10, "num_mined": 50, "num_counted": 30, "num_candidates": 30, "num_pilot": 40}
@@ -126,7 +133,7 @@ class Planner:
     @property
     def can_try_training(self) -> bool:
         """Whether a few epochs of the neural model are little work: it follows walks of two steps."""
-        work = 2 * self.survey.num_facts * self.survey.walks[1]
+        work = 2 * self.survey.num_facts * (self.survey.walks[1] + CONTROLLER_WORK)
         return work <= MAX_TRAINING_WORK and not self.should_stop()
 
     @property
@@ -140,21 +147,30 @@ class Planner:
     def _first(self) -> WeightingConfig:
         """Return the settings before any trial."""
         length = first_length(self.survey)
-        return choose_weighting({"max_length": length, "kinds": FIRST_KINDS, **self.given})
+        entries = min(WeightingConfig().max_entries, ENTRIES_PER_ENTITY * self.survey.num_entities)
+        first = {"max_length": length, "kinds": FIRST_KINDS, "max_entries": entries}
+        return choose_weighting({**first, **self.given})
 
     def _decide(self, decision: Decision, config: WeightingConfig) -> WeightingConfig:
         for option in decision.options(self.survey, config):
-            if self.should_stop():
+            found = self._try(option, config)
+            if found is None:
                 self.cut.append(f"trial of {option.words}")
-                continue
-            if self.best is None:
-                self._record(f"bodies up to {config.max_length}", self.trials.run(config), True)
-            changed = option.change(config)
-            if self.is_better(option.words, self.trials.run(changed)):
-                config = changed
+            elif self.is_better(option.words, found):
+                config = option.change(config)
             elif decision.is_ladder:
                 break
         return config
+
+    def _try(self, option: Option, config: WeightingConfig) -> TrialResult | None:
+        """Return the trial of an option, after that of the settings as they are; None without time for it."""
+        if self.should_stop():
+            return None
+        if self.best is None:
+            self._record(f"bodies up to {config.max_length}", self.trials.run(config), True)
+        found = self.trials.run(option.change(config))
+        assert self.best is not None
+        return found if len(found.ranks) == len(self.best.ranks) else None
 
     def is_better(self, words: str, found: TrialResult) -> bool:
         """Return whether a trial is better than the best so far, which it then replaces."""
@@ -196,7 +212,7 @@ class Planner:
         if self.best is None:
             return None
         first = self._seconds_of_first_fits(config)
-        learned = self._num_questions(config.max_questions) / self.trials.num_learned
+        learned = REFINING_EFFORT * self._num_questions(config.max_questions) / self.trials.num_learned
         seconds = min(first + self.best.seconds_per_query * learned, self.clock.seconds_left)
         return Estimate(seconds, peak_bytes())
 
@@ -261,9 +277,10 @@ def other_masking(found: Survey, config: WeightingConfig) -> Iterator[Option]:
 
 
 def more_candidates(found: Survey, config: WeightingConfig) -> Iterator[Option]:
-    """Yield twice as many candidates from twice as many pairs."""
-    more = {"num_candidates": 2 * config.num_candidates, "num_pairs": 2 * config.num_pairs}
-    yield Option(f"{more['num_candidates']} candidates", _setting(**more))
+    """Yield twice and four times as many candidates, from as many more pairs."""
+    for times in (2, 4):
+        more = {"num_candidates": times * config.num_candidates, "num_pairs": times * config.num_pairs}
+        yield Option(f"{more['num_candidates']} candidates", _setting(**more))
 
 
 def _setting(**settings: Any) -> Change:

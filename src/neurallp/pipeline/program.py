@@ -3,8 +3,9 @@
 Importing this module, and loading weighted or given rules, needs no torch: a neural model is loaded on use.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -16,20 +17,22 @@ from ..graph.numbers import Facts, Numbers
 from ..graph.questions import KnownAnswers, Questions
 from ..graph.vocabulary import Relations, relation_of
 from ..io.files import AnyPath
-from ..io.models import folders
-from ..io.models import weighted as weighted_folders
-from ..io.models.calibration import read_calibration, recalibrated
-from ..io.models.numbers import read_numbers, write_numbers
-from ..io.models.plans import read_plan_log, write_plan_log
+from ..io.models import folders, store
+from ..io.models.calibration import calibration_file, calibration_of, read_calibration
+from ..io.models.numbers import numbers_file, read_numbers
+from ..io.models.plans import plan_file, read_plan_log
+from ..io.models.weighted import has_weighted, read_weighted, weighted_files
 from ..io.rules import guess_format, import_rules, import_scored
-from ..reasoning.answers import Answer, Predictions, Proof, WhyNot
+from ..io.rules.table import format_rules
+from ..io.schema import to_json
 from ..reasoning.calibration import Calibration
 from ..reasoning.reasoner import Basis, Reasoner, require_relations
 from ..rules.listing import Listing, list_rules
 from ..rules.rule import Rule, RuleFilter, RuleSet
 from ..weighting.weighted_rules import WeightedRules, select_rules
 from . import calibrating
-from .base import BaseProgram, ask_part
+from .asking import AskingProgram
+from .base import ask_part
 
 if TYPE_CHECKING:
     from ..neural.model import NeuralLP
@@ -42,7 +45,7 @@ MIN_NORMALIZED_CONFIDENCE = 0.01
 MAX_LISTED = 1000
 
 
-class Program(BaseProgram[Reasoner]):
+class Program(AskingProgram):
     """Rules that answer questions on the knowledge base they were learned from, or on one that is given."""
 
     calibration: Calibration | None = None
@@ -118,7 +121,8 @@ class Program(BaseProgram[Reasoner]):
 
     def reasoner(self, kb: KnowledgeBase | None = None) -> Reasoner:
         """Return a reasoner over `kb`, or over the knowledge base learned from; the last one is cached."""
-        if self._last is not None and self._is_outdated(self._last[1]):
+        last = self._last
+        if last is not None and self._is_outdated(last[1]):
             self._last = None
         return super().reasoner(kb)
 
@@ -131,36 +135,6 @@ class Program(BaseProgram[Reasoner]):
 
     def _make_reasoner(self, kb: KnowledgeBase) -> Reasoner:
         return Reasoner(self.binned(kb), self.basis, calibration=self.calibration)
-
-    def ask(
-        self,
-        *,
-        head: str | None = None,
-        tail: str | None = None,
-        relation: str,
-        k: int = 10,
-        kb: KnowledgeBase | None = None,
-    ) -> list[Answer]:
-        """Return the best answers to (head, relation, ?) or (?, relation, tail)."""
-        return self.reasoner(kb).ask(head=head, tail=tail, relation=relation, k=k)
-
-    def explain(
-        self, head: str, relation: str, tail: str, k: int = 3, kb: KnowledgeBase | None = None
-    ) -> Proof:
-        """Return the rules and paths that contribute to the score of (head, relation, tail)."""
-        return self.reasoner(kb).explain(head, relation, tail, k)
-
-    def why_not(
-        self, head: str, relation: str, tail: str, k: int = 3, kb: KnowledgeBase | None = None
-    ) -> WhyNot:
-        """Return the rules that are one fact short of (head, relation, tail)."""
-        return self.reasoner(kb).why_not(head, relation, tail, k)
-
-    def predict(
-        self, relations: Iterable[str] | None = None, k: int = 10, kb: KnowledgeBase | None = None
-    ) -> Iterator[Predictions]:
-        """Yield new answers of every source to every relation, in batches."""
-        return self.reasoner(kb).predict(relations, k)
 
     def evaluate(
         self,
@@ -230,22 +204,21 @@ class LearnedProgram(Program):
         self._load: Callable[[], tuple[NeuralLP, list[Epoch]]] | None = None
 
     @classmethod
-    def read(cls, folder: AnyPath) -> "LearnedProgram":
-        """Return the program of a folder; the neural model is read now only where it has to answer."""
-        program = _read_weighted(cls, folder)
-        if program is not None and not folders.has_model(folder):
-            return program
-        folders.require_folder(folder, "neurallp learn DATA")
-        _, model, training, _ = folders.read_config(folder)
-        weighting = None if program is None else program.plan.weighting
-        loaded = cls(Plan(model, training, weighting))
-        loaded._load = lambda: _read_neural(folder)
-        loaded.weighted_rules = None if program is None else program.weighted_rules
-        if program is None:
-            loaded._load_model()
+    def read(cls, files: store.ModelFiles) -> "LearnedProgram":
+        """Return the program of a model's files; the neural model is made now only where it has to answer."""
+        weighted, weighting = read_weighted(files) if has_weighted(files) else (None, None)
+        if weighted is not None and store.CONFIG not in files:
+            program = cls(Plan(None, None, weighting), weighted_rules=weighted)
         else:
-            folders.require_together(Path(folder) / folders.CONFIG)
-        return loaded
+            settings = folders.read_config(files)
+            program = cls(Plan(settings.model, settings.training, weighting), weighted_rules=weighted)
+            program._load = partial(_read_neural, files)
+            if weighted is None:
+                program._load_model()
+        program.calibration = calibration_of(files)
+        program.plan = replace(program.plan, log=read_plan_log(files))
+        program.numbers = read_numbers(files)
+        return program
 
     def __repr__(self) -> str:
         found = f"{len(self.relations):,} relations"
@@ -308,25 +281,23 @@ class LearnedProgram(Program):
         return ModelScorer(self.model, make_engine(engine, reasoner.operators))
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
-        """Write the model folder: weights, configuration, relations, rules, history and measures."""
-        if not self.has_model:
-            folders.require_no_model(folder)
-        with recalibrated(folder, self.calibration):
-            self._write(folder, metrics or {})
-        write_plan_log(folder, self.plan.log)
-        write_numbers(folder, self.numbers)
-
-    def _write(self, folder: AnyPath, metrics: dict[str, Any]) -> None:
-        weighted = None
+        """Write the model folder in one step: weights, settings, relations, rules, history and measures."""
+        contents: dict[str, str | bytes] = {
+            store.RULES: format_rules(self.rules_as_saved),
+            store.METRICS: to_json(metrics or {}),
+            **calibration_file(self.calibration),
+            **plan_file(self.plan.log),
+            **numbers_file(self.numbers),
+        }
         if self.weighted_rules is not None and self.plan.weighting is not None:
-            weighted = self.weighted_rules, self.plan.weighting
+            contents |= weighted_files(self.weighted_rules, self.plan.weighting)
         if self.has_model and self.plan.training is not None:
-            from ..io.models.neural import write_model
+            from ..io.models.neural import model_files, write_model
 
-            learned = self.model, self.plan.training, self.history
-            write_model(folder, *learned, self.rules_as_saved, metrics, weighted)
-        elif weighted is not None:
-            weighted_folders.write_weighted(folder, *weighted, self.rules_as_saved, metrics)
+            write_model(folder, contents | model_files(self.model, self.plan.training, self.history))
+        else:
+            folders.require_no_model(folder)
+            store.write_files(folder, "rules", contents)
 
     @property
     def rules_as_saved(self) -> RuleSet:
@@ -388,23 +359,12 @@ def load_program(path: AnyPath) -> Program:
 
 def load_model(folder: AnyPath) -> LearnedProgram:
     """Return the program saved in `folder`."""
-    program = LearnedProgram.read(folder)
-    program.calibration = read_calibration(folder)
-    program.plan = replace(program.plan, log=read_plan_log(folder))
-    program.numbers = read_numbers(folder)
-    return program
+    folders.require_folder(folder, "neurallp learn DATA")
+    return LearnedProgram.read(folders.read_rules_model(folder))
 
 
-def _read_weighted(kind: type[LearnedProgram], folder: AnyPath) -> LearnedProgram | None:
-    """Return the program of a folder's weighted rules, or None where it has none."""
-    if not weighted_folders.has_weighted(folder):
-        return None
-    rules, config = weighted_folders.read_weighted(folder)
-    return kind(Plan(None, None, config), weighted_rules=rules)
-
-
-def _read_neural(folder: AnyPath) -> "tuple[NeuralLP, list[Epoch]]":
+def _read_neural(files: store.ModelFiles) -> "tuple[NeuralLP, list[Epoch]]":
     from ..io.models.neural import read_model
 
-    model, _, history = read_model(folder)
+    model, _, history = read_model(files)
     return model, history

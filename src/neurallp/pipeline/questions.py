@@ -118,15 +118,20 @@ class QuestionProgram(BaseProgram[QuestionReasoner]):
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
         """Write the model folder: weights, configuration, relations, words, history and measures."""
-        learned = self.model, self.training_config, self.threshold, self.history
-        question_models.write_model(folder, *learned, metrics or {}, self.calibration)
+        settings = question_models.QuestionSettings(self.model.config, self.training_config, self.threshold)
+        question_models.write_model(
+            folder, self.model, settings, self.history, metrics or {}, self.calibration
+        )
 
 
 def load_question_model(folder: AnyPath) -> QuestionProgram:
     """Return the question program saved in `folder`."""
-    model, training, threshold, history = question_models.read_model(folder)
-    calibration = question_models.read_calibration(folder)
-    return QuestionProgram(model, training, threshold, history=history, calibration=calibration)
+    files = question_models.read_question_files(folder)
+    model, settings, history = question_models.read_model(files)
+    calibration = question_models.calibration_of(files)
+    return QuestionProgram(
+        model, settings.training, settings.threshold, history=history, calibration=calibration
+    )
 
 
 def learn_questions(

@@ -75,7 +75,14 @@ class Trials:
     def _base(self, config: WeightingConfig) -> Weighting:
         if self._weighting is None:
             self._weighting = self._prepare(Weighting(self.split, config))
+            self._warm_up(self._weighting, config)
         return self._weighting
+
+    def _warm_up(self, weighting: Weighting, config: WeightingConfig) -> None:
+        """Load the compiled loops by a fit of next to nothing, so that trials are timed without that."""
+        smallest = min(self.queries, key=lambda query: len(weighting.questions[query]))
+        few = {"num_pairs": 1, "num_mined": 1, "num_counted": 1, "num_pilot": 1, "min_steps": 1}
+        weighting.trial([smallest], replace(config, **few))  # type: ignore[arg-type]
 
     def _prepare(self, weighting: Weighting) -> Weighting:
         """Return a weighting with few validation questions, which stops when the trials stop."""

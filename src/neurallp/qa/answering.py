@@ -17,7 +17,8 @@ from ..graph.knowledge_base import KnowledgeBase
 from ..graph.scores import Scores
 from ..graph.vocabulary import inverse_name
 from ..neural.training import one_torch_thread
-from ..reasoning.reasoner import BaseReasoner, require_relations
+from ..reasoning.base import BaseReasoner
+from ..reasoning.reasoner import require_relations
 from ..rules.paths import find_paths
 from ..rules.rule import Rule
 from ..rules.support import body_ids, count_paths

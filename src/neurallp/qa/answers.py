@@ -1,7 +1,10 @@
 """Answers to a question in words, each with its rule and a path of facts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
+from ..graph.frames import Tabular, in_columns
 from ..graph.vocabulary import is_inverse, relation_of
 from ..reasoning.answers import facts_along
 from ..rules.rule import Rule
@@ -40,7 +43,7 @@ class WordAnswer:
 
 
 @dataclass(frozen=True)
-class WordAnswers:
+class WordAnswers(Tabular):
     """The entity that a question is about, and its answers, best first."""
 
     question: str
@@ -53,8 +56,25 @@ class WordAnswers:
     claimed: str | None = None  # the entity of a yes/no question of which it is asked whether it is an answer
     claim: WordAnswer | None = None  # the answer that it is, where it is one
 
+    SCHEMA: ClassVar = {
+        "entity": "string",
+        "score": "double",
+        "confidence": "double",
+        "rule": "string",
+        "in_words": "string",
+        "path": "[string]",
+        "because": "string",
+        "num_paths": "int64",
+    }
+    SHOWN: ClassVar = ("entity", "score", "because", "in_words")
+    BARS: ClassVar = {"score": None}
+
     def __len__(self) -> int:
         return len(self.answers)
+
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """Return the answers as columns."""
+        return in_columns((answer.as_dict() for answer in self.answers), self.SCHEMA)
 
     def __getitem__(self, place: int) -> WordAnswer:
         return self.answers[place]

@@ -3,11 +3,17 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import floor, log10
+from typing import Any, ClassVar
+
+import numpy as np
 
 from ..graph.arrays import Flags, Floats, Ids
+from ..graph.frames import Tabular
 from ..graph.knowledge_base import KnowledgeBase
+from ..graph.name_index import Match
 from ..graph.vocabulary import is_inverse, relation_of
 from ..rules.rule import Rule, atom
+from .html import REASON_SCHEMA, missing_html, proof_html, reason_columns
 from .svg import draw_paths
 
 #: What to call entities, by name; an entity without a label is called by its name.
@@ -41,6 +47,16 @@ class Answer:
     def with_labels(self, labels: Labels) -> "Answer":
         """Return the answer with labels instead of names, for people to read."""
         return replace(self, source=_label(self.source, labels), entity=_label(self.entity, labels))
+
+
+@dataclass(frozen=True)
+class FoundEntity:
+    """An entity whose name matches a text: how it matches, with how many typos, and its number of facts."""
+
+    name: str
+    match: Match
+    num_typos: int
+    num_facts: int
 
 
 @dataclass(frozen=True)
@@ -141,7 +157,7 @@ class Rest:
 
 
 @dataclass(frozen=True)
-class Proof:
+class Proof(Tabular):
     """Why an answer has its score.
 
     `terms` are its largest terms, one for each rule and path. `reasons` and `against` group them by rule, and
@@ -153,6 +169,15 @@ class Proof:
     reasons: tuple[Reason, ...] = ()
     against: tuple[Reason, ...] = ()
     rests: tuple[Rest, Rest] = (Rest(), Rest())
+
+    SCHEMA: ClassVar = REASON_SCHEMA
+
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """Return a row for each reason: its side, contribution, facts and rules."""
+        return reason_columns(self.reasons, self.against)
+
+    def _repr_html_(self) -> str:
+        return proof_html(self)
 
     @property
     def remainder(self) -> float:
@@ -267,6 +292,9 @@ class WhyNot:
     missing_facts: tuple[MissingFact, ...]
     against: tuple[Reason, ...] = ()
 
+    def _repr_html_(self) -> str:
+        return missing_html(self)
+
     def __str__(self) -> str:
         return "\n".join([self._begin(), *(f"  {fact}" for fact in self.missing_facts), *self._end()])
 
@@ -311,7 +339,7 @@ def facts_along(rule: Rule, path: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions:
+class Predictions(Tabular):
     """The best answers to many questions of one query, as columns; sorted by source, then by score."""
 
     kb: KnowledgeBase
@@ -323,8 +351,28 @@ class Predictions:
     num_questions: int
     probabilities: Floats | None = None  # how likely each is true, where a calibration was fitted
 
+    SCHEMA: ClassVar = {
+        "head": "string",
+        "relation": "string",
+        "tail": "string",
+        "probability": "double",
+        "score": "double",
+        "known": "bool",
+    }
+
     def __len__(self) -> int:
         return len(self.sources)
+
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """Return the predicted facts; a known fact has no probability, and none has without calibration."""
+        names = np.array(self.kb.entities.names, dtype=object)
+        heads, tails = self.ends
+        told = np.full(len(self), None)
+        if self.probabilities is not None:
+            told = np.where(self.is_known, told, self.probabilities)
+        relation = np.full(len(self), self.relation, dtype=object)
+        values = names[heads], relation, names[tails], told, self.scores, self.is_known
+        return dict(zip(self.SCHEMA, (each.tolist() for each in values), strict=True))
 
     def above(self, probability: float) -> "Predictions":
         """Return those that are known facts, or at least so likely; without probabilities, none is."""

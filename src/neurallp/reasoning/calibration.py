@@ -9,7 +9,7 @@ probability, and a second father is unlikely whatever the score.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,15 +44,6 @@ class Calibration:
     others: tuple[float, ...]  # those of a query that had no facts
     highest: float = MAX_LOG_ODDS  # the log odds beyond which the sample is no evidence
 
-    @classmethod
-    def from_dict(cls, described: Mapping[str, Any]) -> "Calibration":
-        """Return the calibration of its fields; raise KeyError, TypeError or ValueError if some are wrong."""
-        rows = {str(name): tuple(map(float, row)) for name, row in described["intercepts"].items()}
-        knots, coefficients, others = (
-            tuple(map(float, described[name])) for name in ("knots", "coefficients", "others")
-        )
-        return cls(knots, coefficients, rows, others, float(described["highest"]))
-
     @property
     def pieces(self) -> list[Piece]:
         """The pieces of the two functions of log odds."""
@@ -73,12 +64,16 @@ class Calibration:
 
     def probabilities(self, evidence: Evidence, relations: Relations) -> Floats:
         """Return how likely answers are true; their queries are numbered as in `relations`."""
+        return sigmoid(self.log_odds(evidence, relations))
+
+    def log_odds(self, evidence: Evidence, relations: Relations) -> Floats:
+        """Return the same as log odds, which also order answers whose probabilities are nearly 0."""
         queries, rows = np.unique(evidence.queries, return_inverse=True)
         names = map(relations.operator_name, queries.tolist())
         intercepts = np.array([self.intercepts.get(name, self.others) for name in names])
         features = compute_features(evidence, np.array(self.knots))
         own = intercepts.reshape(-1, NUM_CASES)[rows.reshape(-1), evidence.cases]
-        return sigmoid(np.minimum(features @ np.array(self.coefficients) + own, self.highest))
+        return np.asarray(np.minimum(features @ np.array(self.coefficients) + own, self.highest))
 
 
 def sigmoid(log_odds: Floats) -> Floats:

@@ -14,6 +14,7 @@ from ..errors import DataError
 from ..evaluation import Scorer, best_places
 from ..graph.arrays import Flags, Floats, Ids, distinct
 from ..graph.knowledge_base import KnowledgeBase
+from ..graph.operators import Operators
 from ..graph.questions import KnownAnswers, ask_both_ways
 from .domains import Domains
 
@@ -64,6 +65,11 @@ class Evidence:
     def __getitem__(self, rows: Flags | Ids) -> "Evidence":
         return Evidence(*(getattr(self, each.name)[rows] for each in fields(self)))
 
+    @classmethod
+    def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":
+        """Return the rows of all parts."""
+        return cls(*_columns(parts, cls))
+
     @property
     def cases(self) -> Ids:
         """The number of known answers, at most `NUM_CASES` - 1."""
@@ -89,7 +95,7 @@ class Sample:
     @classmethod
     def joined(cls, parts: "Sequence[Sample]") -> "Sample":
         """Return the answers of all parts."""
-        evidence = Evidence(*_columns([part.evidence for part in parts], Evidence))
+        evidence = Evidence.joined([part.evidence for part in parts])
         return cls(evidence, *_columns(parts, cls)[1:])
 
 
@@ -190,7 +196,7 @@ class Drawing:
         new = distinct(np.concatenate([kb.facts, held_out]))[len(kb.facts) :]
         self.known, self.sought = (KnownAnswers(facts, len(kb.relations)) for facts in (kb.facts, new))
         self.questions = ask_both_ways(kb.facts, len(kb.relations))
-        self.domains = Domains(kb)
+        self.domains = Domains(Operators.of(kb))
 
     def shares(self, max_questions: int) -> dict[int, int]:
         """Return the number of questions of each query, in proportion to its facts."""

@@ -3,33 +3,31 @@
 import numpy as np
 
 from ..graph.arrays import Floats, Ids, concatenate_ranges, group_by
-from ..graph.knowledge_base import KnowledgeBase
-from ..graph.questions import ask_both_ways
+from ..graph.operators import Operators
 
 
 class Domains:
     """The operators that each entity has facts of, and how often two operators share an entity."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self.num_entities, num_operators = len(kb.entities), 2 * len(kb.relations)
-        questions = ask_both_ways(kb.facts, len(kb.relations))
-        pairs = np.unique(questions.sources * num_operators + questions.queries)
-        sources, operators = np.divmod(pairs, num_operators)
-        order, self._of_entity = group_by(sources, self.num_entities)
-        self._operators = operators[order]
-        order, self._of_operator = group_by(operators, num_operators)
-        self._entities = sources[order]
+    def __init__(self, graph: Operators) -> None:
+        self.graph, self.num_entities = graph, graph.num_entities
+        starts, self._of_entity = graph.segments()
+        self._operators = graph.operators[starts]
+        order, self._of_operator = group_by(self._operators, graph.num_operators)
+        self._entities = graph.sources[starts][order]
         self._sizes = np.diff(self._of_operator)
 
     def confidences(self, query: int) -> Floats:
         """Return for each operator the fraction of its entities that have an answer to `query`, smoothed."""
-        first, last = self._of_operator[query : query + 2]
-        both = np.bincount(
-            self._operators[self._places(self._entities[first:last])[1]], minlength=len(self._sizes)
-        )
-        found = (both + 0.5) / (self._sizes + 1.0)
+        found = (self._num_shared(query) + 0.5) / (self._sizes + 1.0)
         found[query] = 0.0  # what is asked is no reason for itself
         return np.asarray(found)
+
+    def _num_shared(self, query: int) -> Ids:
+        """Return for each operator how many of its entities have an answer to `query`."""
+        first, last = self._of_operator[query : query + 2]
+        places = self._places(self._entities[first:last])[1]
+        return np.bincount(self._operators[places], minlength=len(self._sizes))
 
     def log_odds(self, sources: Ids, query: int) -> Floats:
         """Return the log odds that sources have an answer, by the relation that speaks for it most.
@@ -41,6 +39,25 @@ class Domains:
         found = np.full(len(sources), base)
         np.maximum.at(found, rows, self.confidences(query)[self._operators[places]])
         return np.asarray(np.log(found / (1.0 - found)))
+
+    def log_odds_without(self, sources: Ids, query: int, answers: Ids) -> Floats:
+        """Return the same, each on a graph without the one known answer of the source.
+
+        So the source no longer counts as one that has an answer, and the answer may lose its inverse edge.
+        """
+        inverse = self.graph.inverse(query)
+        loses = np.subtract(*self.graph.spans(answers, inverse)[::-1]) == 1
+        has = np.subtract(*self.graph.spans(answers, query)[::-1]) > 0
+        rows, places = self._places(sources)
+        operators = self._operators[places]
+        is_inverse = operators == inverse
+        lost = is_inverse & loses[rows]
+        shared = self._num_shared(query)[operators] - 1 - (lost & has[rows] & (answers != sources)[rows])
+        found = (shared + 0.5) / (self._sizes[operators] - lost + 1.0)
+        found[(operators == query) | (lost & (answers == sources)[rows])] = 0.0
+        best = np.full(len(sources), (self._sizes[query] - 0.5) / (self.num_entities + 1.0))
+        np.maximum.at(best, rows, found)
+        return np.asarray(np.log(best / (1.0 - best)))
 
     def _places(self, sources: Ids) -> tuple[Ids, Ids]:
         """Return which entity each place of `_operators` belongs to, by row, and the places."""

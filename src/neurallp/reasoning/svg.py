@@ -156,9 +156,21 @@ def _curve(link: Link, places: dict[str, Point], bend: float) -> Curve:
     if link.source == link.target:
         x, y = start[0], start[1] - BOX_HEIGHT / 2
         return Curve((x - 14, y), (x, y - 60), (x + 14, y))
-    # A straight line would run through the box between two in the same column.
-    control = _control(start, end, bend or (60.0 if abs(start[0] - end[0]) < 1 else 0.0))
+    if abs(start[0] - end[0]) < 1:  # a straight line would run through the boxes between two in one column
+        bend = bend or 60.0
+    control = _control(start, end, bend or (LANE / 2 if _is_blocked(link, places) else 0.0))
     return Curve(_edge(link.source, start, control), control, _edge(link.target, end, control))
+
+
+def _is_blocked(link: Link, places: dict[str, Point]) -> bool:
+    """Return whether a straight line between the two boxes of a link would run through another box."""
+    start, end = places[link.source], places[link.target]
+    line = Curve(start, ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2), end)
+    points = [(*line.at(t), 1.0, 1.0) for t in (0.25, 0.375, 0.5, 0.625, 0.75)]
+    others = [
+        (x, y, _box_width(name), float(BOX_HEIGHT)) for name, (x, y) in places.items() if name not in link[1:]
+    ]
+    return any(_overlap(point, box) for point in points for box in others)
 
 
 def _arrow(link: Link, curve: Curve, amount: float, largest: float) -> str:

@@ -18,8 +18,9 @@ from .query_fit import FitResult, QueryFit
 #: Validation questions from which on a query chooses its own settings.
 ENOUGH_TO_CHOOSE = 20
 
-#: How much of the validation MRR a model with fewer rules may lose.
-TOLERANCE = 0.005
+#: How much of the validation MRR a model with fewer rules may lose, at least and at most: as much as may be
+#: chance, one standard error of the loss.
+MIN_TOLERANCE, MAX_TOLERANCE = 0.001, 0.005
 
 #: Bytes of one feature entry while weights are fitted.
 BYTES_PER_ENTRY = 12
@@ -131,8 +132,10 @@ def choose_level(reciprocal_ranks: Sequence[Floats]) -> int:
     together = np.concatenate([*reciprocal_ranks]) if len(reciprocal_ranks) else np.zeros((0, 1))
     if not len(together):
         return 0
-    mrr = together.mean(axis=0)
-    return int(np.flatnonzero(mrr >= mrr.max() - TOLERANCE).max())
+    losses = together[:, [together.mean(axis=0).argmax()]] - together
+    errors = losses.std(axis=0) / np.sqrt(len(losses))
+    tolerated = losses.mean(axis=0) <= np.clip(errors, MIN_TOLERANCE, MAX_TOLERANCE)
+    return int(np.flatnonzero(tolerated).max())
 
 
 # Thinning

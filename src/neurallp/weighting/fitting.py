@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
+from math import inf
 from typing import Any, TypeVar
 
 import numpy as np
@@ -76,6 +78,7 @@ class Weighting:
         #: Called with a query and its fits as each is found: a cheap one for each length, or the refined one.
         self.on_fit: Callable[[int, Sequence[FitResult]], None] = lambda query, fits: None
         self._idle: list[Worker] = []
+        self._found: dict[Any, list[Candidate]] = {}  # by query, kind, length and settings
 
     def check_stop(self) -> None:
         """Raise where the run is to stop."""
@@ -141,7 +144,7 @@ class Weighting:
         return Trial({query: choice.reciprocal_ranks for query, choice in choices.items()}, entries, asked)
 
     def with_config(self, config: WeightingConfig) -> "Weighting":
-        """Return a weighting of the same facts with other settings."""
+        """Return a weighting of the same facts with other settings; the same search is not made again."""
         other = copy(self)
         other.__dict__.pop("given_kinds", None)
         other.config, other.kinds, other._idle = config, get_kinds(config.kinds), []
@@ -293,10 +296,12 @@ class Worker:
         """Return for each rule how many answers it predicts, and how many of them are right; (rule, 2)."""
         return QueryFit(self, query, tuple(rules), (Setting(0.0),)).count(questions)
 
-    def count_chains(self, query: int, bodies: Sequence[Body]) -> Ids:
-        """Return (conclusions, right ones, hits) of each body on sampled questions; (body, 3).
+    def count_chains(
+        self, query: int, bodies: Sequence[Body], max_conclusions: float = inf
+    ) -> tuple[Ids, float]:
+        """Return (conclusions, right ones, hits) of each body, (body, 3), and the share of questions counted.
 
-        They are other questions than those that bodies are mined between, as far as there are others.
+        Questions are sampled: others than those that bodies are mined between, as far as there are others.
         """
         weighting = self.weighting
         questions = self.sample(query, self.config.num_counted, skip=self.config.num_pairs)
@@ -304,7 +309,7 @@ class Worker:
         reflexive = self.index.kb.reflexive_relations[query % weighting.num_relations]
         batch = ask(query, questions.sources, questions.answers, mask_pair, not reflexive)
         filters = weighting.edge_masking.filters_of(weighting.known, questions, mask_pair)
-        return count_conclusions(self.walker, bodies, batch, filters)[0]
+        return count_conclusions(self.walker, bodies, batch, filters, max_conclusions)
 
     def candidates(self, query: int) -> list[tuple[Candidate, ...]]:
         """Return the rules to be weighted for a query, of all kinds that are wanted, for each length."""
@@ -329,8 +334,16 @@ class Worker:
         given = self.weighting.given_of(query, kind)
         if kind.name in self.weighting.given_kinds and not kind.adds_to_given:
             return given
-        found = [each for each in kind.find(self, query, max_length) if kind.accepts(query, each)]
-        return list(dict.fromkeys([*given, *found]))
+        return list(dict.fromkeys([*given, *self._find(query, kind, max_length)]))
+
+    def _find(self, query: int, kind: Kind, max_length: int) -> list[Candidate]:
+        """Return the rules of one kind that a search finds; the same search is made once."""
+        found = self.weighting._found
+        key = query, kind.name, max_length, replace(self.config, kinds=(kind.name,))
+        if key not in found:
+            rules = kind.find(self, query, max_length)
+            found[key] = [each for each in rules if kind.accepts(query, each)]
+        return found[key]
 
     # Weights
 

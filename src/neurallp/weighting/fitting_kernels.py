@@ -3,31 +3,31 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..evaluation import realistic_rank
 from ..graph.arrays import Flags, Floats, Ids
 from ..graph.compilation import kernel, kernel_function
-from .features_kernels import Entries, Small
-
-#: Marks of entities in a buffer: listed with a score of its own, or no candidate answer.
-LISTED, EXCLUDED = 1, 2
+from .features_kernels import Entries, Small, Unsigned
 
 _realistic_rank = kernel_function()(realistic_rank)
 
 
 class Examples(NamedTuple):
-    """Questions with the features of their candidates, and the entities that are no candidates."""
+    """Questions with the features of their candidates.
+
+    Entities are numbered by their place in the list of their question: the answer comes first, then entities
+    that are no candidates (known answers before others), then all others with features. So the scores of a
+    question are few numbers side by side. `entries.entities` are places.
+    """
 
     entries: Entries
     starts: Ids  # (question,) where each question's segments of entries begin
     ends: Ids  # (question,)
-    sources: Ids
     answers: Ids
-    other_offsets: Ids  # (question + 1,)
-    others: Ids  # entities that are filtered out
-    known_ends: Ids  # (question,) where the known answers among them end
-    exclude_source: bool
+    listed: Unsigned  # the entities of all lists
+    offsets: Ids  # (question + 1,) where each list begins
+    known_ends: Ids  # (question,) the place after the answer and the other known answers
+    excluded_ends: Ids  # (question,) the place after all that are no candidates
     answer_excluded: Flags  # (question,) whether the answer is no candidate itself, so that it ranks last
 
 
@@ -46,57 +46,86 @@ class Parameters(NamedTuple):
 
 
 class Buffer(NamedTuple):
-    """Working memory to score one question under several settings; marks are 0 between questions."""
+    """Working memory to score one question under several settings."""
 
-    scores: Floats  # (setting, entity)
+    scores: Floats  # (setting, place)
     odds: Floats  # (setting, entity) exp of the dense term
     sums: Floats  # (setting, 2) over all entities: of the odds, and of dense feature x odds
-    listed: Small  # (entity,)
-    marks: NDArray[np.int8]  # (entity,)
+    places: Small  # (entity,) 1 + the place in a list; 0 between questions
 
     @classmethod
     def of(cls, num_settings: int, num_entities: int) -> "Buffer":
         """Return an empty buffer."""
         size = num_settings, num_entities
-        listed, marks = np.zeros(num_entities, np.int32), np.zeros(num_entities, np.int8)
-        return cls(np.zeros(size), np.zeros(size), np.zeros((num_settings, 2)), listed, marks)
+        return cls(
+            np.zeros(size), np.zeros(size), np.zeros((num_settings, 2)), np.zeros(num_entities, np.int32)
+        )
 
 
-@kernel_function()
-def _mark(buffer: Buffer, entity: int, num: int, mark: int) -> int:
-    """Mark an entity, listing it with score 0 if it is new; return how many are listed."""
-    if buffer.marks[entity] == 0:
-        buffer.listed[num] = entity
-        for s in range(len(buffer.scores)):
-            buffer.scores[s, entity] = 0.0
-        num += 1
-    buffer.marks[entity] = max(buffer.marks[entity], mark)
-    return num
+def list_entities(
+    features: tuple[Entries, Ids, Ids],
+    ends: tuple[Ids, Ids],
+    filters: tuple[Ids, Ids, Ids],
+    exclude_source: bool,
+    answer_excluded: Flags,
+    buffer: Buffer,
+) -> Examples:
+    """Return examples of features (entries, starts, ends), whose entities are replaced by their places.
 
-
-@kernel_function()
-def _mark_all(examples: Examples, question: int, buffer: Buffer) -> int:
-    """Mark all entities with features, the answer, and all that are no candidates; return their number.
-
-    No candidates are the entities filtered out, and the source where it is excluded.
+    `ends` are sources and answers; `filters` are the entities that are filtered out: offsets, entities, and
+    where the known answers among them end.
     """
-    num, entries = 0, examples.entries
-    for i in range(entries.bounds[examples.starts[question]], entries.bounds[examples.ends[question]]):
-        entity = entries.entities[i]
-        if buffer.marks[entity] == 0:
-            num = _mark(buffer, entity, num, LISTED)
-    num = _mark(buffer, examples.answers[question], num, LISTED)
-    for i in range(examples.other_offsets[question], examples.other_offsets[question + 1]):
-        num = _mark(buffer, examples.others[i], num, EXCLUDED)
-    if examples.exclude_source:
-        num = _mark(buffer, examples.sources[question], num, EXCLUDED)
-    return num
+    entries, starts, stops = features
+    num = len(starts)
+    num_entries = entries.bounds[stops] - entries.bounds[starts]
+    room = np.minimum(num_entries + np.diff(filters[0]) + 2, len(buffer.places)).sum()
+    listed, offsets = np.empty(room, np.uint32), np.zeros(num + 1, np.int64)
+    sources, answers = ends
+    known, excluded = np.zeros((2, num), np.int64)
+    found = Examples(entries, starts, stops, answers, listed, offsets, known, excluded, answer_excluded)
+    number_entities(found, sources, *filters, exclude_source, buffer.places)
+    return found
 
 
 @kernel_function()
-def _clear_marks(buffer: Buffer, num: int) -> None:
-    for i in range(num):
-        buffer.marks[buffer.listed[i]] = 0
+def _append(examples: Examples, places: Small, entity: int, last: int, start: int) -> int:
+    """Append an entity that is not yet listed; return where the list ends."""
+    if places[entity] == 0:
+        examples.listed[last] = entity
+        last += 1
+        places[entity] = last - start
+    return last
+
+
+@kernel()
+def number_entities(
+    examples: Examples,
+    sources: Ids,
+    other_offsets: Ids,
+    others: Ids,
+    known_ends: Ids,
+    exclude_source: bool,
+    places: Small,
+) -> None:
+    """Write the lists of all questions, and replace the entities of entries by their places."""
+    entities, bounds, last = examples.entries.entities, examples.entries.bounds, examples.offsets[0]
+    for question in range(len(examples.answers)):
+        start = last
+        last = _append(examples, places, examples.answers[question], last, start)
+        for i in range(other_offsets[question], known_ends[question]):
+            last = _append(examples, places, others[i], last, start)
+        examples.known_ends[question] = last - start
+        for i in range(known_ends[question], other_offsets[question + 1]):
+            last = _append(examples, places, others[i], last, start)
+        if exclude_source:
+            last = _append(examples, places, sources[question], last, start)
+        examples.excluded_ends[question] = last - start
+        for i in range(bounds[examples.starts[question]], bounds[examples.ends[question]]):
+            last = _append(examples, places, entities[i], last, start)
+            entities[i] = places[entities[i]] - 1
+        examples.offsets[question + 1] = last
+        for i in range(start, last):
+            places[examples.listed[i]] = 0
 
 
 @kernel("contract")
@@ -110,6 +139,8 @@ def add_scores(entries: Entries, first: int, last: int, weights: Floats, scores:
         for s in range(len(scores)):
             row = scores[s]
             indicator, forward, backward = weights[rule, 0, s], weights[rule, 1, s], weights[rule, 2, s]
+            if indicator == 0.0 and forward == 0.0 and backward == 0.0:
+                continue
             for i in range(entries.bounds[segment], entries.bounds[segment + 1]):
                 row[entries.entities[i]] += (
                     indicator + forward * entries.forward[i] + backward * entries.backward[i]
@@ -117,10 +148,14 @@ def add_scores(entries: Entries, first: int, last: int, weights: Floats, scores:
 
 
 @kernel_function("contract", "reassoc")
-def _add_gradients(entries: Entries, first: int, last: int, scores: Floats, gradients: Floats) -> None:
+def _add_gradients(
+    entries: Entries, first: int, last: int, fitted: Flags, scores: Floats, gradients: Floats
+) -> None:
     """Add gradients of scores times features to the gradients of weights, (rule, 3, setting)."""
     for segment in range(first, last):
         rule = entries.rules[segment]
+        if not fitted[rule]:
+            continue
         for s in range(len(scores)):
             row = scores[s]
             indicator = forward = backward = 0.0
@@ -148,36 +183,44 @@ def _set_odds(buffer: Buffer, weights: Floats, values: Floats) -> None:
 
 
 @kernel_function()
+def _clear(scores: Floats, num: int) -> None:
+    """Set the scores of the first `num` places to 0."""
+    for s in range(len(scores)):
+        for i in range(num):
+            scores[s, i] = 0.0
+
+
+@kernel_function()
 def _softmax_gradient(
-    buffer: Buffer, num: int, s: int, answer: int, dense: DenseValues, weight: float
+    listed: Unsigned, excluded_end: int, s: int, buffer: Buffer, dense: DenseValues, weight: float
 ) -> tuple[float, float]:
     """Replace the scores of one setting by the gradient of the loss: softmax, less 1 for the answer.
 
     Returns the loss and the gradient of the dense term's weight. Entities that are not listed have the dense
-    term alone: their sums are those over all entities, less the listed ones.
+    term alone: their sums are those over all entities, less the listed ones. The answer's own fact does not
+    count in its dense feature.
     """
-    scores, odds, values, own = buffer.scores[s], buffer.odds[s], dense.values, dense.masked[answer]
-    scores[answer] += weight * (own - values[answer])
-    total, moment, top = buffer.sums[s, 0], buffer.sums[s, 1], 0.0
-    for i in range(num):
-        entity = buffer.listed[i]
+    scores, odds, values, own = buffer.scores[s], buffer.odds[s], dense.values, dense.masked[listed[0]]
+    total, moment = buffer.sums[s, 0], buffer.sums[s, 1]
+    for entity in listed:
         total -= odds[entity]
         moment -= values[entity] * odds[entity]
-        scores[entity] = (
-            scores[entity] + weight * values[entity] if buffer.marks[entity] == LISTED else -np.inf
-        )
-        top = max(top, scores[entity])
-    shrink, score = np.exp(-top), scores[answer]
-    total, moment = max(total, 0.0) * shrink, max(moment, 0.0) * shrink
-    for i in range(num):
-        entity = buffer.listed[i]
-        odd = np.exp(scores[entity] - top)
-        scores[entity] = odd
-        total += odd
-        moment += odd * (own if entity == answer else values[entity])
-    for i in range(num):
-        scores[buffer.listed[i]] /= total
-    scores[answer] -= 1.0
+    score = scores[0] + weight * own
+    top = max(0.0, score)
+    for i in range(excluded_end, len(listed)):
+        scores[i] += weight * values[listed[i]]
+        top = max(top, scores[i])
+    shrink, right = np.exp(-top), np.exp(score - top)
+    total, moment = max(total, 0.0) * shrink + right, max(moment, 0.0) * shrink + right * own
+    for i in range(excluded_end, len(listed)):
+        scores[i] = np.exp(scores[i] - top)
+        total += scores[i]
+        moment += scores[i] * values[listed[i]]
+    scores[0] = right / total - 1.0
+    for i in range(1, excluded_end):
+        scores[i] = 0.0
+    for i in range(excluded_end, len(listed)):
+        scores[i] /= total
     return np.log(total) + top - score, moment / total - own
 
 
@@ -186,24 +229,24 @@ def _question_gradient(
     examples: Examples,
     question: int,
     weights: Parameters,
+    fitted: Flags,
     dense: DenseValues,
     buffer: Buffer,
     gradients: Parameters,
 ) -> float:
-    """Add the gradient of one question's cross-entropy over all candidates; return its loss.
-
-    Only listed entities are visited. The answer's own fact does not count in its dense feature.
-    """
-    num = _mark_all(examples, question, buffer)
-    answer, first, last = examples.answers[question], examples.starts[question], examples.ends[question]
+    """Add the gradient of one question's cross-entropy over all candidates; return its loss."""
+    listed = examples.listed[examples.offsets[question] : examples.offsets[question + 1]]
+    first, last = examples.starts[question], examples.ends[question]
+    _clear(buffer.scores, len(listed))
     add_scores(examples.entries, first, last, weights.rules, buffer.scores)
     total = 0.0
     for s in range(len(weights.dense)):
-        loss, gradient = _softmax_gradient(buffer, num, s, answer, dense, weights.dense[s])
+        loss, gradient = _softmax_gradient(
+            listed, examples.excluded_ends[question], s, buffer, dense, weights.dense[s]
+        )
         gradients.dense[s] += gradient
         total += loss
-    _add_gradients(examples.entries, first, last, buffer.scores, gradients.rules)
-    _clear_marks(buffer, num)
+    _add_gradients(examples.entries, first, last, fitted, buffer.scores, gradients.rules)
     return total
 
 
@@ -212,16 +255,20 @@ def batch_gradient(
     examples: Examples,
     batch: Ids,
     weights: Parameters,
+    fitted: Flags,
     dense: DenseValues,
     buffer: Buffer,
     gradients: Parameters,
 ) -> float:
-    """Set the gradients to those of a batch's mean loss; return that loss, summed over settings."""
+    """Set the gradients to those of a batch's mean loss; return that loss, summed over settings.
+
+    Rules that are not `fitted`, (rule,), get none.
+    """
     _scale(gradients, 0.0)
     _set_odds(buffer, weights.dense, dense.values)
     loss = 0.0
     for question in batch:
-        loss += _question_gradient(examples, question, weights, dense, buffer, gradients)
+        loss += _question_gradient(examples, question, weights, fitted, dense, buffer, gradients)
     _scale(gradients, 1.0 / len(batch))
     return loss / len(batch)
 
@@ -237,25 +284,16 @@ def _scale(gradients: Parameters, by: float) -> None:
 
 
 @kernel()
-def count_right(examples: Examples, marks: NDArray[np.int8], counts: Ids) -> None:
+def count_right(examples: Examples, counts: Ids) -> None:
     """Add to each rule's (predicted, right) how many entities it predicts, and how many are known answers."""
     entries = examples.entries
     for i in range(len(examples.ends)):
-        _mark_right(examples, i, marks, 1)
+        known_end = examples.known_ends[i]
         for segment in range(examples.starts[i], examples.ends[i]):
             rule, start, end = entries.rules[segment], entries.bounds[segment], entries.bounds[segment + 1]
             counts[rule, 0] += end - start
             for j in range(start, end):
-                counts[rule, 1] += marks[entries.entities[j]]
-        _mark_right(examples, i, marks, 0)
-
-
-@kernel_function()
-def _mark_right(examples: Examples, question: int, marks: NDArray[np.int8], mark: int) -> None:
-    """Mark the known answers of a question."""
-    for i in range(examples.other_offsets[question], examples.known_ends[question]):
-        marks[examples.others[i]] = mark
-    marks[examples.answers[question]] = mark
+                counts[rule, 1] += entries.entities[j] < known_end
 
 
 @kernel()
@@ -264,31 +302,35 @@ def rank_settings(
 ) -> None:
     """Write the realistic rank of each answer under each setting, without the entities filtered out."""
     for question in range(len(examples.ends)):
-        _rank_question(examples, question, weights, values, buffer, ranks[question])
+        listed = examples.listed[examples.offsets[question] : examples.offsets[question + 1]]
+        _clear(buffer.scores, len(listed))
+        first, last = examples.starts[question], examples.ends[question]
+        add_scores(examples.entries, first, last, weights.rules, buffer.scores)
+        for s in range(len(weights.dense)):
+            wanted = buffer.scores[s, 0] + weights.dense[s] * values[listed[0]]
+            if examples.answer_excluded[question]:
+                wanted = -np.inf
+            place = examples.excluded_ends[question]
+            ranks[question, s] = _rank(listed, place, wanted, weights.dense[s], values, buffer.scores[s])
 
 
 @kernel_function()
-def _rank_question(
-    examples: Examples, question: int, weights: Parameters, values: Floats, buffer: Buffer, ranks: Floats
-) -> None:
-    """Write the ranks of one answer; an answer that is no candidate ranks last."""
-    num = _mark_all(examples, question, buffer)
-    answer, first, last = examples.answers[question], examples.starts[question], examples.ends[question]
-    add_scores(examples.entries, first, last, weights.rules, buffer.scores)
-    for s in range(len(weights.dense)):
-        scores = buffer.scores[s]
-        wanted = scores[answer] + weights.dense[s] * values[answer]
-        if examples.answer_excluded[question]:
-            wanted = -np.inf
-        better, ties = 0, 0
-        for entity in range(len(values)):
-            if entity == answer or buffer.marks[entity] == EXCLUDED:
-                continue
-            score = weights.dense[s] * values[entity] + (scores[entity] if buffer.marks[entity] else 0.0)
-            better += score > wanted
-            ties += score == wanted
-        ranks[s] = _realistic_rank(better, ties + 1)
-    _clear_marks(buffer, num)
+def _rank(
+    listed: Unsigned, excluded_end: int, wanted: float, weight: float, values: Floats, scores: Floats
+) -> float:
+    """Return the rank of a score: entities that are not listed have the dense term alone."""
+    better, ties = 0, 0
+    for value in values:
+        better += weight * value > wanted
+        ties += weight * value == wanted
+    for entity in listed:
+        better -= weight * values[entity] > wanted
+        ties -= weight * values[entity] == wanted
+    for i in range(excluded_end, len(listed)):
+        score = weight * values[listed[i]] + scores[i]
+        better += score > wanted
+        ties += score == wanted
+    return float(_realistic_rank(better, ties + 1))
 
 
 @kernel()
@@ -304,32 +346,36 @@ def add_removal_losses(
     _set_odds(buffer, weights.dense, dense.values)
     loss = dense_loss = 0.0
     for question in range(len(examples.ends)):
-        num = _mark_all(examples, question, buffer)
-        answer, first, last = examples.answers[question], examples.starts[question], examples.ends[question]
-        dense_loss += _dense_loss(buffer, num, answer, dense, weights.dense[0])
+        listed = examples.listed[examples.offsets[question] : examples.offsets[question + 1]]
+        first, last, place = (
+            examples.starts[question],
+            examples.ends[question],
+            examples.excluded_ends[question],
+        )
+        dense_loss += _dense_loss(listed, place, buffer, dense, weights.dense[0])
+        _clear(buffer.scores, len(listed))
         add_scores(examples.entries, first, last, weights.rules, buffer.scores)
-        loss += _softmax_gradient(buffer, num, 0, answer, dense, weights.dense[0])[0]
-        buffer.scores[0, answer] += 1.0
-        _add_removals(examples.entries, first, last, weights.rules, answer, buffer.scores[0], removal)
-        _clear_marks(buffer, num)
+        loss += _softmax_gradient(listed, place, 0, buffer, dense, weights.dense[0])[0]
+        buffer.scores[0, 0] += 1.0
+        _add_removals(examples.entries, first, last, weights.rules, buffer.scores[0], removal)
     return loss, dense_loss
 
 
 @kernel_function()
-def _dense_loss(buffer: Buffer, num: int, answer: int, dense: DenseValues, weight: float) -> float:
+def _dense_loss(
+    listed: Unsigned, excluded_end: int, buffer: Buffer, dense: DenseValues, weight: float
+) -> float:
     """Return the loss of one question with the dense term alone, under the first setting."""
-    own = np.exp(weight * dense.masked[answer])
-    total = buffer.sums[0, 0] - buffer.odds[0, answer] + own
-    for i in range(num):
-        entity = buffer.listed[i]
-        if buffer.marks[entity] == EXCLUDED and entity != answer:
-            total -= buffer.odds[0, entity]
+    own = np.exp(weight * dense.masked[listed[0]])
+    total = buffer.sums[0, 0] + own
+    for i in range(excluded_end):  # the answer too: its own fact does not count
+        total -= buffer.odds[0, listed[i]]
     return float(np.log(max(total, own)) - np.log(own))
 
 
 @kernel_function()
 def _add_removals(
-    entries: Entries, first: int, last: int, weights: Floats, answer: int, shares: Floats, removal: Floats
+    entries: Entries, first: int, last: int, weights: Floats, shares: Floats, removal: Floats
 ) -> None:
     """Add the rise in one question's loss without each rule."""
     for segment in range(first, last):
@@ -342,6 +388,6 @@ def _add_removals(
             entity = entries.entities[i]
             amount = indicator + forward * entries.forward[i] + backward * entries.backward[i]
             lost += shares[entity] * (1.0 - np.exp(-amount))
-            if entity == answer:
+            if entity == 0:  # the answer
                 own = amount
         removal[rule] += own + np.log(max(1.0 - lost, 1e-12))

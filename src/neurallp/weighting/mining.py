@@ -35,6 +35,9 @@ SATURATED = 0.05
 #: Added to conclusions, so that a body that is right in one case of one does not come first.
 SMOOTHING = 5.0
 
+#: The share of a query's feature values that one body may have.
+MAX_SHARE = 0.25
+
 
 def mine_bodies(search: "CandidateSearch", query: int, max_length: int) -> list[Body]:
     """Return the best bodies found between known pairs of a query, for each way of masking that is used."""
@@ -47,7 +50,10 @@ def mine_bodies(search: "CandidateSearch", query: int, max_length: int) -> list[
     miner: Miner = search.workspace[key]
     found = [body for mask in choices for body in miner.mine(pairs, mask, limit, config.max_paths)]
     bodies = [body for body in dict.fromkeys(found) if body != (query,)]
-    return select_bodies(bodies, search.count_chains(query, bodies), config)
+    max_conclusions = MAX_SHARE * config.max_entries * config.num_counted
+    counts, share = search.count_chains(query, bodies, max_conclusions)
+    counts[counts[:, CONCLUSIONS] > max_conclusions] = 0
+    return select_bodies(bodies, counts, share, config)
 
 
 class Miner:
@@ -131,17 +137,19 @@ def _rank_codes(found: Sequence[tuple[Ids, NDArray[np.float64]]]) -> Ids:
 # Selection by what bodies conclude on sampled questions
 
 
-def select_bodies(bodies: Sequence[Body], counts: Ids, config: WeightingConfig) -> list[Body]:
+def select_bodies(bodies: Sequence[Body], counts: Ids, share: float, config: WeightingConfig) -> list[Body]:
     """Return the best bodies: every length has the same share, and all together the budget of entries.
 
-    `counts` are conclusions, right ones and hits on `config.num_counted` questions, (body, 3).
+    `counts` are conclusions, right ones and hits, (body, 3), on a `share` of at most `config.num_counted`
+    questions. A query with fewer questions than that may have more entries for each.
     """
     values = value_of(counts)
     order = np.argsort(-values, kind="stable")
     order = order[values[order] > 0]
     lengths = np.array([len(bodies[i]) for i in order], dtype=np.int64)
     chosen = order[share_by_length(lengths, config.num_candidates)]
-    kept = chosen[within_budget(counts[chosen, CONCLUSIONS] / config.num_counted, config.max_entries)]
+    costs = counts[chosen, CONCLUSIONS] / (max(share, 1e-9) * config.num_counted)
+    kept = chosen[within_budget(costs, config.max_entries)]
     return [bodies[i] for i in kept]
 
 

@@ -14,11 +14,11 @@ from .features_kernels import QuestionBatch
 from .fitting_kernels import (
     Buffer,
     DenseValues,
-    Examples,
     Parameters,
     add_removal_losses,
     batch_gradient,
     count_right,
+    list_entities,
     rank_settings,
 )
 from .kinds import compile_rules, get_kind, is_dense
@@ -80,6 +80,7 @@ class QueryFit:
         self.lower, self.upper = self._bounds()
         self.values: Any = np.zeros_like(self.lower)
         self.gradients: Any = np.zeros_like(self.lower)
+        self.fitted = np.ones(self.num_rules, dtype=np.bool_)  # whether the weights are not fixed at 0
         self.counts = np.zeros((self.num_rules, 2), dtype=np.int64)  # predicted, right
         self.is_warm, self._kept, self._num_entries, self._num_gathered = False, None, 0, 0
         self._restart()
@@ -135,6 +136,7 @@ class QueryFit:
         """Fix the weights of rules at 0."""
         rows = (3 * rules[:, None] + np.arange(3)).ravel()
         self.lower[rows] = self.upper[rows] = self.values[rows] = 0.0
+        self.fitted[rules] = False
 
     def _rule_weights(self, values: Any) -> Any:
         return values[:-1].reshape(self.num_rules, 3, values.shape[1])
@@ -283,9 +285,13 @@ class QueryFit:
 
     def _prepare(self, features: Any, questions: Questions, filters: Filters) -> Any:
         """Return all that is needed to learn from questions, or to rank their answers."""
-        ends, excluded = (questions.sources, questions.answers), self._answers_excluded(questions)
-        return Examples(
-            features.entries, features.starts, features.ends, *ends, *filters, self.exclude_source, excluded
+        return list_entities(
+            (features.entries, features.starts, features.ends),
+            (questions.sources, questions.answers),
+            filters,
+            self.exclude_source,
+            self._answers_excluded(questions),
+            self._buffer,
         )
 
     def _answers_excluded(self, questions: Questions) -> Flags:
@@ -304,12 +310,12 @@ class QueryFit:
 
     def _count(self, examples: Any) -> None:
         """Count how many entities each rule predicts, and how many of them are right."""
-        count_right(examples, self._buffer.marks, self.counts)
+        count_right(examples, self.counts)
 
     def _gradient(self, examples: Any, batch: Any) -> None:
         """Set the gradients to those of a batch's mean loss."""
         weights, gradients = self._parameters(self.values), self._parameters(self.gradients)
-        batch_gradient(examples, batch, weights, self.dense, self._buffer, gradients)
+        batch_gradient(examples, batch, weights, self.fitted, self.dense, self._buffer, gradients)
 
     @property
     def _buffer(self) -> Buffer:

@@ -8,15 +8,15 @@ from functools import cached_property
 import numpy as np
 
 from ..config import KINDS
-from ..graph.arrays import Flags, Floats, Ids
+from ..graph.arrays import Flags, Floats, Ids, concatenate_ranges
 from ..graph.knowledge_base import KnowledgeBase
-from ..graph.questions import KnownAnswers
+from ..graph.operators import Operators
+from ..graph.questions import KnownFacts
 from ..graph.vocabulary import Relations
 from ..rules.rule import Rule, RuleFilter, RuleSet
 from ..rules.support import measure
 from .kinds import get_kind
 from .kinds.base import Candidate
-from .masking import linked_pairs, links_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class WeightedRules:
         """Return whether the source is no candidate answer, as no fact of the relation is reflexive."""
         return not self.reflexive[query % len(self.relations)]
 
-    @property
+    @cached_property
     def max_depth(self) -> int:
         """The number of frontiers that the features of any rule need at once."""
         every = (rule for query in self.queries.values() for rule in query.rules)
@@ -98,8 +98,9 @@ class WeightedRules:
 class ExcludedCandidates:
     """The one place that says which entities scorers of weighted rules give minus infinity."""
 
-    def __init__(self, weighted: WeightedRules, kb: KnowledgeBase) -> None:
-        self.weighted, self.kb = weighted, kb
+    def __init__(self, weighted: WeightedRules, operators: Operators) -> None:
+        self.weighted, self.operators = weighted, operators
+        self._known = KnownFacts(operators)
 
     def pairs(self, sources: Ids, query: int) -> tuple[Ids, Ids]:
         """Return pairs of row and entity: the row's source has that entity as no candidate.
@@ -110,7 +111,7 @@ class ExcludedCandidates:
         own = np.arange(len(sources)) if self.weighted.excludes_source(query) else np.zeros(0, np.int64)
         if not self.weighted.excludes_linked:
             return own, sources[own]
-        rows, entities = linked_pairs(self._links, sources)
+        rows, entities = self._linked(sources)
         known = self._key(*self._known.pairs(sources, np.full(len(sources), query)))
         linked = ~np.isin(self._key(rows, entities), known)
         return np.concatenate([own, rows[linked]]), np.concatenate([sources[own], entities[linked]])
@@ -119,16 +120,23 @@ class ExcludedCandidates:
         """Return whether one answer is no candidate."""
         return bool((self.pairs(np.array([source]), query)[1] == answer).any())
 
+    def has_without(self, sources: Ids, query: int, answers: Ids) -> Flags:
+        """Return which known answers would be no candidates if their fact were not known."""
+        found = (sources == answers) & self.weighted.excludes_source(query)
+        if self.weighted.excludes_linked:
+            rows, entities = self._linked(sources)
+            num_links = np.bincount(rows[entities == answers[rows]], minlength=len(sources))
+            found |= num_links > 1 + (sources == answers)
+        return np.asarray(found)
+
     def _key(self, rows: Ids, entities: Ids) -> Ids:
-        return rows * len(self.kb.entities) + entities
+        return rows * self.operators.num_entities + entities
 
-    @cached_property
-    def _links(self) -> KnownAnswers:
-        return links_of(self.kb.facts)
-
-    @cached_property
-    def _known(self) -> KnownAnswers:
-        return KnownAnswers(self.kb.facts, len(self.kb.relations))
+    def _linked(self, sources: Ids) -> tuple[Ids, Ids]:
+        """Return the entities that any edge of each source leads to, as pairs of row and entity."""
+        starts, stops = self.operators.offsets[sources], self.operators.offsets[sources + 1]
+        rows = np.repeat(np.arange(len(sources)), stops - starts)
+        return rows, self.operators.targets[concatenate_ranges(starts, stops)]
 
 
 def select_rules(

@@ -2,10 +2,10 @@ import json
 
 import pytest
 import torch
+from model_folders import change, rewrite
 
 from neurallp import ModelError, load_model, load_question_model
 from neurallp.config import configure_questions
-from neurallp.io.models.folders import FORMAT_VERSION
 from neurallp.io.models.questions import resume, write_checkpoint
 from neurallp.pipeline.questions import finish_questions, prepare_questions
 
@@ -17,12 +17,6 @@ def saved(cinema, tmp_path):
     """A folder with a saved question model."""
     cinema.program.save(tmp_path / "model", {"valid": {"hits@1": 1.0}})
     return tmp_path / "model"
-
-
-def change(folder, name, **values):
-    """Replace some values of a JSON file."""
-    content = json.loads((folder / name).read_text())
-    (folder / name).write_text(json.dumps(content | values))
 
 
 def run(cinema, **settings):
@@ -40,15 +34,10 @@ def test_a_loaded_program_answers_as_the_saved_one(cinema, saved):
     )
 
 
-def test_a_folder_says_its_kind_version_and_checksums(saved):
-    config = json.loads((saved / "config.json").read_text())
-    assert (config["kind"], config["format_version"]) == ("questions", FORMAT_VERSION)
-    assert config["checksums"].keys() == {
-        "relations.json",
-        "words.json",
-        "history.jsonl",
-        "weights.safetensors",
-    }
+def test_a_folder_says_its_kind_and_checksums(saved):
+    manifest = json.loads((saved / "manifest.json").read_text())
+    assert manifest["kind"] == "questions"
+    assert {"relations.json", "words.json", "history.jsonl", "weights.safetensors"} < manifest["files"].keys()
     assert json.loads((saved / "metrics.json").read_text()) == {"valid": {"hits@1": 1.0}}
 
 
@@ -58,27 +47,27 @@ def test_a_folder_that_does_not_exist_is_refused_with_the_command_that_makes_one
 
 
 def test_a_folder_of_another_kind_is_refused(saved):
-    with pytest.raises(ModelError):
+    with pytest.raises(ModelError, match="neurallp qa ask"):
         load_model(saved)
-    change(saved, "config.json", kind="relations")
+    change(saved, "manifest.json", kind="rules")
     with pytest.raises(ModelError, match="no model of questions"):
         load_question_model(saved)
 
 
-@pytest.mark.parametrize(("version", "advice"), [(1, "Learn the model again"), (99, "Update neurallp")])
-def test_another_format_version_is_refused_with_advice(saved, version, advice):
-    change(saved, "config.json", format_version=version)
-    with pytest.raises(ModelError, match=rf"format version {version}, .*{advice}"):
-        load_question_model(saved)
-
-
 @pytest.mark.parametrize("name", ["words.json", "relations.json", "history.jsonl", "weights.safetensors"])
-def test_a_file_of_another_save_is_refused(saved, name):
+def test_a_file_that_was_not_saved_with_the_others_is_refused(saved, name):
     (saved / name).write_bytes((saved / name).read_bytes() + b" ")
-    with pytest.raises(ModelError, match=f"{name} come from two saves"):
+    with pytest.raises(ModelError, match=f"{name} is missing or damaged .*not the file that manifest"):
         load_question_model(saved)
     (saved / name).unlink()
     with pytest.raises(ModelError, match=f"{name} is missing"):
+        load_question_model(saved)
+
+
+@pytest.mark.parametrize("words", ['{"who": -1}', '{"who": "often"}', "[]", '{"who": 1e999}'])
+def test_words_that_were_never_counted_are_refused(saved, words):
+    rewrite(saved, "words.json", words)
+    with pytest.raises(ModelError, match=r"words\.json is missing or damaged"):
         load_question_model(saved)
 
 

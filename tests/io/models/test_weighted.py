@@ -4,13 +4,15 @@ import sys
 
 import numpy as np
 import pytest
+from model_folders import rewrite
 
 from neurallp import KnowledgeBase, ModelError, load_model
 from neurallp.config import KINDS, WeightingConfig
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.graph.knowledge_base import split_triples
-from neurallp.io.models.folders import FORMAT_VERSION
-from neurallp.io.models.weighted import read_weighted, write_weighted
+from neurallp.io.models.folders import dump_arrays, read_arrays
+from neurallp.io.models.store import WEIGHTED, read_files, write_files
+from neurallp.io.models.weighted import read_weighted, weighted_files
 from neurallp.pipeline.learn import weigh_rules
 from neurallp.weighting.kinds.base import Candidate
 from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
@@ -48,7 +50,7 @@ def folder(program, tmp_path):
 
 
 def test_weighted_rules_are_read_as_they_were_written(split, program, folder):
-    weighted, config = read_weighted(folder)
+    weighted, config = read_weighted(read_files(folder))
     assert arrays_of(weighted) == arrays_of(program.weighted_rules)
     assert (weighted.relations, config) == (program.weighted_rules.relations, QUICK)
     loaded = load_model(folder)
@@ -70,23 +72,50 @@ def test_settings_and_relations_that_do_not_fit_are_errors(folder):
     for damage in (
         {"weighting": {}},
         {"weighting": settings["weighting"] | {"no": 1}},
-        {"format_version": 9},
+        {"weighting": settings["weighting"] | {"max_length": 10**9}},
+        {"kinds": "chain"},
+        {"unrefined": ["nobody"]},
+        {"excludes_linked": 1},
     ):
-        (folder / "weighting.json").write_text(json.dumps(settings | damage))
+        rewrite(folder, "weighting.json", json.dumps(settings | damage))
         with pytest.raises(ModelError):
             load_model(folder)
-    (folder / "weighting.json").write_text(json.dumps(settings))
-    (folder / "relations.json").write_text('["uncle"]')
+    rewrite(folder, "weighting.json", json.dumps(settings))
+    rewrite(folder, "relations.json", '["uncle"]')
     with pytest.raises(ModelError, match="other relations"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("queries", lambda array: array + 10**6),
+        ("queries", lambda array: array[:-1]),
+        ("kinds", lambda array: array - 1),
+        ("operators", lambda array: array[0]),
+        ("operators", lambda array: array.astype(np.float64)),
+        ("constants", lambda array: array + 10**6),
+        ("weights", lambda array: array[:, :2].copy()),
+        ("weights", lambda array: array * np.nan),
+        ("confidences", lambda array: array * np.inf),
+        ("reflexive", lambda array: array.astype(np.int64)),
+    ],
+)
+def test_arrays_that_stand_for_no_rules_are_errors(folder, name, damage):
+    arrays = read_arrays(read_files(folder), WEIGHTED)
+    with np.errstate(all="ignore"):
+        changed = damage(arrays[name])
+    rewrite(folder, WEIGHTED, dump_arrays({**arrays, name: changed}))
+    with pytest.raises(ModelError, match="is missing or damaged"):
         load_model(folder)
 
 
 def test_operators_that_the_relations_do_not_have_are_an_error(kb, tmp_path):
     rules = (Candidate("chain", (99,)),)
     wrong = WeightedRules(kb.relations, kb.reflexive_relations, {0: WeightedQuery(rules, ONE, np.ones(1))})
-    write_weighted(tmp_path, wrong, QUICK, (), {})
+    write_files(tmp_path, "rules", weighted_files(wrong, QUICK))
     with pytest.raises(ModelError, match="is missing or damaged"):
-        read_weighted(tmp_path)
+        read_weighted(read_files(tmp_path))
 
 
 def test_rules_weighted_on_one_family_answer_for_another(program, folder):
@@ -118,30 +147,24 @@ def registry():
 def test_the_order_of_the_registry_does_not_matter(program, folder, registry):
     for name in reversed(list(registry)):
         registry[name] = registry.pop(name)
-    assert arrays_of(read_weighted(folder)[0]) == arrays_of(program.weighted_rules)
+    assert arrays_of(read_weighted(read_files(folder))[0]) == arrays_of(program.weighted_rules)
 
 
 def test_a_kind_that_is_not_registered_is_named(folder, registry):
     del registry["mirrored"]
     with pytest.raises(ModelError, match="mirrored"):
-        read_weighted(folder)
-
-
-@pytest.mark.parametrize("version", [1, 2, FORMAT_VERSION + 1, None])
-def test_another_format_version_is_one_clear_sentence(folder, version):
-    settings = json.loads((folder / "weighting.json").read_text())
-    (folder / "weighting.json").write_text(json.dumps(settings | {"format_version": version}))
-    with pytest.raises(ModelError, match=f"has format version {version}.*reads version {FORMAT_VERSION}"):
-        read_weighted(folder)
+        read_weighted(read_files(folder))
 
 
 def test_weighted_rules_are_read_without_torch(folder):
     code = (
-        f"import sys; from neurallp.io.models.weighted import read_weighted; read_weighted({str(folder)!r})"
+        "import sys; from neurallp.io.models.weighted import read_weighted; "
+        f"from neurallp.io.models.store import read_files; read_weighted(read_files({str(folder)!r}))"
     )
     subprocess.run([sys.executable, "-c", f"{code}; assert 'torch' not in sys.modules"], check=True)
 
 
 def test_no_rules_at_all_are_written_and_read(kb, tmp_path):
-    write_weighted(tmp_path, WeightedRules(kb.relations, kb.reflexive_relations, {}), QUICK, (), {})
-    assert len(read_weighted(tmp_path)[0]) == 0
+    none = WeightedRules(kb.relations, kb.reflexive_relations, {})
+    write_files(tmp_path, "rules", weighted_files(none, QUICK))
+    assert len(read_weighted(read_files(tmp_path))[0]) == 0

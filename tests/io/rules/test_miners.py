@@ -120,3 +120,11 @@ def test_a_chain_is_found_again_from_its_atoms_in_any_order(body, random):
     atoms = body_atoms(rule)
     random.shuffle(atoms)
     assert find_chain(Atom("r", "X", "Y"), atoms) == (rule.body if body else None)
+
+
+@pytest.mark.parametrize(
+    "line", ["nan\t1\t0.5", "3\t-1\t0.5", "-3\t1\t0.5", "3\t1\tnan", "3\t1\tinf", "3\t1\t-0.5"]
+)
+def test_counts_and_confidences_that_nothing_can_have_are_refused(line):
+    with pytest.raises(FormatError, match=r"rules.txt:1: expected predictions, support, confidence"):
+        anyburl.parse(f"{line}\tuncle(X,Y) <= father(X,A), brother(A,Y)\n", Path("rules.txt"))

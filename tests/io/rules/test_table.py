@@ -85,7 +85,7 @@ def test_all_faults_are_told_at_once_each_with_its_line(path):
     faults = message_of(path).split("\n")
     assert [fault.removeprefix(f"{path}:").split(" ")[0] for fault in faults] == ["3:", "4:", "5:"]
     assert "expected 14 tab-separated fields, got 1" in faults[0]
-    assert "the body must be a list of names" in faults[2]
+    assert "Expected `array`, got `str` - at `$.body`" in faults[2]
 
 
 def test_a_file_that_is_not_utf_8_is_refused(path):

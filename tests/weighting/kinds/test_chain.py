@@ -5,11 +5,12 @@ from hypothesis import strategies as st
 from rule_features import masked_graph, walker_over
 from samples import edges, knowledge_bases
 
+from neurallp.graph.knowledge_base import KnowledgeBase
 from neurallp.graph.questions import KnownAnswers, Questions
 from neurallp.graph.vocabulary import Relations
 from neurallp.rules.rule import Rule
 from neurallp.weighting.features import ask
-from neurallp.weighting.kinds import get_kind
+from neurallp.weighting.kinds import chain, get_kind
 from neurallp.weighting.kinds.base import Candidate
 from neurallp.weighting.kinds.chain import build_trie, count_conclusions
 from neurallp.weighting.masking import Filters
@@ -91,7 +92,29 @@ def test_conclusions_are_counted_as_by_enumerating_all_paths(kb, bodies, exclude
     walker = walker_over(kb)
     for _ in range(2):  # nothing is left behind in the working memory
         filters = filters_of(KnownAnswers(kb.facts, len(kb.relations)), questions)
-        counts, visited = count_conclusions(walker, bodies, batch, filters)
+        counts, share = count_conclusions(walker, bodies, batch, filters)
         expected = [counted_by_oracle(kb, query, body, exclude_source, mask_pair) for body in bodies]
         assert counts.tolist() == expected
-        assert visited >= 0
+        assert share == 1
+
+
+def test_a_body_that_concludes_too_much_is_given_up_and_too_much_work_ends_the_count(monkeypatch):
+    facts = [(f"x{i}", "wide", f"y{j}") for i in range(60) for j in range(5)]
+    kb = KnowledgeBase.from_triples([*facts, *((f"x{i}", "narrow", f"y{i % 5}") for i in range(60))])
+    query, wide = (kb.relations.operator_id(name) for name in ("narrow", "wide"))
+    rows = kb.facts[kb.facts[:, 1] == query]
+    questions = Questions(rows[:, 0], rows[:, 1], rows[:, 2])
+    batch = ask(query, questions.sources, questions.answers)
+    filters = filters_of(KnownAnswers(kb.facts, len(kb.relations)), questions)
+
+    def count(**limits):
+        return count_conclusions(walker_over(kb), [(wide,), (query,)], batch, filters, **limits)
+
+    assert count()[0][0].tolist() == [300, 60, 60]
+    counts, share = count(max_conclusions=40)
+    assert counts[0].tolist() == [50, 10, 10]  # after the first round
+    assert counts[1].tolist() == count()[0][1].tolist()
+    assert share == 1
+    monkeypatch.setattr(chain, "MAX_EDGES", 1)
+    counts, share = count()
+    assert (counts[0].tolist(), share) == ([50, 10, 10], 10 / 60)

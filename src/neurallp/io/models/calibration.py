@@ -1,15 +1,24 @@
 """A calibration, in the folder of its model or beside its file of rules."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
-from ...reasoning.calibration import Calibration
+from ...reasoning.calibration import NUM_FREE, Calibration
+from ...reasoning.calibration_sample import NUM_CASES
 from ..files import AnyPath, atomic_write, read_bytes
-from .folders import FORMAT_VERSION, checksums, damaged, read_json, require_version, to_json
+from ..schema import as_error, convert, parse_json, to_json
+from .folders import read_json
+from .store import CALIBRATION, ModelFiles, damaged, read_files, update_files
 
-CALIBRATION = "calibration.json"
+
+@dataclass(frozen=True)
+class RulesCalibration:
+    """What `RULES.calibration.json` holds; it counts only for a file of rules with this checksum."""
+
+    rules: str
+    calibration: Calibration
 
 
 def calibration_path(source: AnyPath) -> Path:
@@ -18,11 +27,18 @@ def calibration_path(source: AnyPath) -> Path:
     return path / CALIBRATION if path.is_dir() else path.with_name(f"{path.name}.{CALIBRATION}")
 
 
+def calibration_file(calibration: Calibration | None) -> dict[str, str]:
+    """Return the file of a model's calibration; none where it has none."""
+    return {} if calibration is None else {CALIBRATION: to_json(asdict(calibration))}
+
+
 def write_calibration(source: AnyPath, calibration: Calibration) -> None:
     """Put a calibration beside the model or the rules that it was fitted for."""
-    rules = {} if Path(source).is_dir() else {"rules": _checksum(Path(source))}
-    content = {"format_version": FORMAT_VERSION, **rules, **asdict(calibration)}
-    atomic_write(calibration_path(source), to_json(content))
+    if Path(source).is_dir():
+        update_files(source, calibration_file(calibration))
+    else:
+        beside = RulesCalibration(_checksum(Path(source)), calibration)
+        atomic_write(calibration_path(source), to_json(asdict(beside)))
 
 
 def read_calibration(source: AnyPath) -> Calibration | None:
@@ -30,38 +46,41 @@ def read_calibration(source: AnyPath) -> Calibration | None:
 
     One that was fitted before the file of rules changed counts as none.
     """
-    path = calibration_path(source)
+    return calibration_of(read_files(source)) if Path(source).is_dir() else _of_rules(Path(source))
+
+
+def calibration_of(files: ModelFiles) -> Calibration | None:
+    """Return the calibration of a model, or None where it has none."""
+    if CALIBRATION not in files:
+        return None
+    path, found = files.folder / CALIBRATION, read_json(files, CALIBRATION, Calibration)
+    with as_error(lambda why: damaged(path, why)):
+        return _checked(found)
+
+
+def _of_rules(rules: Path) -> Calibration | None:
+    path = calibration_path(rules)
     if not path.is_file():
         return None
-    content = read_json(path, dict)
-    require_version(path, content)
-    if not Path(source).is_dir() and content.get("rules") != _checksum(Path(source)):
-        return None
-    try:
-        return Calibration.from_dict(content)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise damaged(path, error) from error
+    with as_error(lambda why: damaged(path, why)):
+        found = parse_json(read_bytes(path), RulesCalibration)
+        return _checked(found.calibration) if found.rules == _checksum(rules) else None
+
+
+def parse_calibration(described: Any) -> Calibration | None:
+    """Return a calibration from JSON that is part of another file; raise ValueError where it is damaged."""
+    return None if described is None else _checked(convert(described, Calibration))
+
+
+def _checked(calibration: Calibration) -> Calibration:
+    """Return a calibration whose numbers fit together; raise ValueError if they do not."""
+    num_pieces = len(calibration.knots) - 1
+    if num_pieces < 1 or len(calibration.coefficients) != 2 * num_pieces + 1 + NUM_FREE:
+        raise ValueError("knots and coefficients do not fit together")
+    if any(len(row) != NUM_CASES for row in (calibration.others, *calibration.intercepts.values())):
+        raise ValueError(f"a query has {NUM_CASES} intercepts")
+    return calibration
 
 
 def _checksum(path: Path) -> str:
-    return checksums({path.name: read_bytes(path)})[path.name]
-
-
-@contextmanager
-def recalibrated(folder: AnyPath, calibration: Calibration | None) -> Iterator[None]:
-    """Take a folder's calibration away before its model changes, and put the new model's there after.
-
-    When the model cannot be written, the old calibration is put back.
-    """
-    path = Path(folder) / CALIBRATION
-    old = path.read_bytes() if path.is_file() else None
-    if old is not None:
-        path.unlink()
-    try:
-        yield
-    except BaseException:
-        if old is not None:
-            path.write_bytes(old)
-        raise
-    if calibration is not None:
-        write_calibration(folder, calibration)
+    return sha256(read_bytes(path)).hexdigest()

@@ -1,31 +1,26 @@
 """Checkpoints: tensors in files, and training runs that are continued from them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from safetensors import SafetensorError
+import torch
 from safetensors.torch import load as parse_tensors
 from safetensors.torch import save
-from torch import Tensor
+from torch import Tensor, nn
 
 from ...errors import ModelError
-from ..files import AnyPath, read_bytes
-from .folders import (
-    CHECKPOINT,
-    FORMAT_VERSION,
-    damaged,
-    history_lines,
-    parse_epochs,
-    read_file,
-    require_version,
-)
+from ..files import AnyPath
+from ..schema import as_error, parse_json
+from .folders import history_lines, parse_epochs
+from .store import CHECKPOINT, CONFIG, NAMES, RELATIONS, WEIGHTS, ModelFiles, damaged, holds_model, read_files
 
 #: The settings that a resumed run may change: how long it goes on.
 CHANGEABLE = {"num_epochs", "patience"}
 
 E = TypeVar("E")
+M = TypeVar("M", bound=nn.Module)
 
 
 class Run(Protocol[E]):
@@ -47,25 +42,36 @@ def dump_tensors(tensors: Mapping[str, Tensor], metadata: dict[str, str] | None 
     return save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, metadata)
 
 
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Return the tensors of a file."""
-    try:
-        return parse_tensors(read_file(path))
-    except SafetensorError as error:
-        raise damaged(path, error) from error
+def load_weights(files: ModelFiles, make: Callable[[], M]) -> M:
+    """Return the model that `make` makes with the weights of a folder.
+
+    It is made on the device `meta`, which takes no memory: so a configuration of any size is compared with
+    the tensors before memory is taken.
+    """
+    path, content = files.folder / WEIGHTS, files[WEIGHTS]
+    with as_error(lambda why: damaged(path, why)):
+        tensors = parse_tensors(content)
+    misfit = ModelError(f"{path} does not fit {CONFIG} and {RELATIONS} beside it. Learn again.")
+    with as_error(lambda why: misfit), torch.device("meta"):
+        model = make()
+    expected = {key: (value.shape, value.dtype) for key, value in model.state_dict().items()}
+    if {key: (value.shape, value.dtype) for key, value in tensors.items()} != expected:
+        raise misfit
+    # Copied: the file's own memory may not be written to.
+    model.load_state_dict({key: value.clone() for key, value in tensors.items()}, assign=True)
+    return model
 
 
 def dump_checkpoint(run: Run[E], settings: Mapping[str, Any], origin: Mapping[str, Any]) -> bytes:
     """Return the content of a checkpoint: tensors, epochs, settings, and the names of the data (`origin`)."""
-    facts = {"format_version": FORMAT_VERSION, "settings": settings, "origin": origin}
+    facts = {"settings": settings, "origin": origin, "history": history_lines(run.history)}
     # One entry: several would be written in any order, and equal runs write equal files.
-    metadata = {"run": json.dumps(facts | {"history": history_lines(run.history)})}
-    return dump_tensors(run.state(), metadata)
+    return dump_tensors(run.state(), {"run": json.dumps(facts)})
 
 
 def read_settings(folder: AnyPath) -> dict[str, Any]:
     """Return the settings of the run whose checkpoint a folder holds."""
-    settings: dict[str, Any] = _read_header(folder)[0]["settings"]
+    settings: dict[str, Any] = _read_header(folder)[1]["settings"]
     return settings
 
 
@@ -73,31 +79,30 @@ def resume_run(
     folder: AnyPath, run: Run[E], settings: Mapping[str, Any], origin: Mapping[str, Any], kind: type[E]
 ) -> None:
     """Restore `run` from the checkpoint in `folder`; all settings but CHANGEABLE ones must be the same."""
-    before, lines = _read_header(folder)
+    content, before = _read_header(folder)
     for what, value in origin.items():
-        if before["origin"][what] != value:
+        if before["origin"].get(what) != value:
             raise ModelError(
                 f"The data has other {what} than the run in {folder}. Learn into another folder."
             )
     for name, value in settings.items():
-        if (old := before["settings"][name]) != value and name not in CHANGEABLE:
+        if (old := before["settings"].get(name)) != value and name not in CHANGEABLE:
             raise ModelError(
                 f"The run in {folder} has {name} {old}, not {value}. "
                 "Resume with the same settings, or learn into another folder."
             )
-    run.restore(read_tensors(Path(folder) / CHECKPOINT), parse_epochs(lines, kind))
+    with as_error(lambda why: damaged(Path(folder) / CHECKPOINT, why)):
+        run.restore(parse_tensors(content), parse_epochs(before["history"], kind))
 
 
-def _read_header(folder: AnyPath) -> tuple[dict[str, Any], str]:
-    """Return the settings and origin of a checkpoint, and the lines of its epochs."""
+def _read_header(folder: AnyPath) -> tuple[bytes, dict[str, Any]]:
+    """Return a checkpoint, and its settings, origin and lines of epochs."""
     path = Path(folder) / CHECKPOINT
-    if not path.exists():
+    files = read_files(folder, without=NAMES - {CHECKPOINT}) if holds_model(folder) else None
+    if files is None or CHECKPOINT not in files:
         raise ModelError(f"{folder} has no {CHECKPOINT}: nothing to resume. Learn without --resume.")
-    try:
-        data = read_bytes(path)
-        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
-        run = dict(json.loads(header["run"]))
-        require_version(folder, run)
-        return {name: dict(run[name]) for name in ("settings", "origin")}, str(run["history"])
-    except (ValueError, TypeError, KeyError) as error:
-        raise damaged(path, error) from error
+    content = files[CHECKPOINT]
+    with as_error(lambda why: damaged(path, why)):
+        header = parse_json(content[8 : 8 + int.from_bytes(content[:8], "little")], dict[str, Any])
+        run = parse_json(header["__metadata__"]["run"], dict[str, Any])
+        return content, {**run, "settings": {**run["settings"]}, "origin": {**run["origin"]}}

@@ -1,14 +1,13 @@
 """Folders of question models: weights, configuration, relations, words, measures and history."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from torch import Tensor
 
 from ...config import QuestionConfig, QuestionTrainingConfig
-from ...errors import ConfigError, ModelError
+from ...errors import ModelError
 from ...neural.loop import Epoch
 from ...qa.confidence import AnswerCalibration
 from ...qa.evaluation import THRESHOLDS
@@ -16,46 +15,49 @@ from ...qa.model import QuestionModel
 from ...qa.tokens import WordVocabulary
 from ...qa.training import QuestionTraining
 from ..files import AnyPath
-from .calibration import CALIBRATION
-from .checkpoints import dump_checkpoint, dump_tensors, read_tensors, resume_run
-from .folders import (
+from ..schema import as_error, decode_json, to_json
+from .checkpoints import dump_checkpoint, dump_tensors, load_weights, resume_run
+from .folders import history_lines, read_epochs, read_json, read_relations, relations_file, require_folder
+from .store import (
+    CALIBRATION,
     CHECKPOINT,
     CONFIG,
-    FORMAT_VERSION,
     HISTORY,
     METRICS,
-    RELATIONS,
     WEIGHTS,
-    checksums,
+    WORDS,
+    ModelFiles,
     damaged,
-    history_lines,
-    read_epochs,
-    read_json,
-    read_relations,
-    require_folder,
-    require_together,
-    require_version,
-    to_json,
-    write_together,
+    is_saved,
+    read_files,
+    write_files,
 )
 
-KIND = "questions"
-WORDS = "words.json"
+
+@dataclass(frozen=True)
+class QuestionSettings:
+    """What `config.json` of a question model holds."""
+
+    model: QuestionConfig
+    training: QuestionTrainingConfig
+    threshold: float
 
 
 def write_model(
     folder: AnyPath,
     model: QuestionModel,
-    training: QuestionTrainingConfig,
-    threshold: float,
+    settings: QuestionSettings,
     history: Iterable[Epoch],
     metrics: Mapping[str, Any],
     calibration: AnswerCalibration | None = None,
 ) -> None:
-    """Write the whole folder; when a file cannot be written, the folder stays as it was."""
-    described = _describe(model, training, threshold, history, model.state_dict())
+    """Write the whole folder in one step; a checkpoint stays where it is of this model."""
+    files = _model_files(model, settings, history, model.state_dict())
+    weights = files[WEIGHTS]
+    assert isinstance(weights, bytes)
+    keep = (CHECKPOINT,) if is_saved(folder, WEIGHTS, weights) else ()
     calibrated = {} if calibration is None else {CALIBRATION: to_json(calibration.as_dict())}
-    write_together(folder, {**described, METRICS: to_json(metrics), **calibrated})
+    write_files(folder, "questions", {**files, METRICS: to_json(metrics), **calibrated}, keep)
 
 
 def write_checkpoint(folder: AnyPath, training: QuestionTraining) -> None:
@@ -64,11 +66,10 @@ def write_checkpoint(folder: AnyPath, training: QuestionTraining) -> None:
     The measures and the calibration in the folder are those of an earlier model, so they are removed.
     """
     threshold = training.best_epoch.metrics["threshold"]
-    contents = _describe(training.model, training.config, threshold, training.history, training.best_weights)
+    settings = QuestionSettings(training.model.config, training.config, threshold)
+    files = _model_files(training.model, settings, training.history, training.best_weights)
     checkpoint = dump_checkpoint(training, _settings(training), _origin(training))
-    write_together(folder, {CHECKPOINT: checkpoint, **contents})
-    for name in (METRICS, CALIBRATION):
-        (Path(folder) / name).unlink(missing_ok=True)
+    write_files(folder, "questions", {CHECKPOINT: checkpoint, **files})
 
 
 def resume(folder: AnyPath, training: QuestionTraining) -> None:
@@ -76,29 +77,17 @@ def resume(folder: AnyPath, training: QuestionTraining) -> None:
     resume_run(folder, training, _settings(training), _origin(training), Epoch)
 
 
-def _describe(
-    model: QuestionModel,
-    training: QuestionTrainingConfig,
-    threshold: float,
-    history: Iterable[Epoch],
-    weights: Mapping[str, Tensor],
+def _model_files(
+    model: QuestionModel, settings: QuestionSettings, history: Iterable[Epoch], weights: Mapping[str, Tensor]
 ) -> dict[str, str | bytes]:
-    """Return the files that loading needs; the configuration holds the checksums of the others."""
-    contents: dict[str, str | bytes] = {
-        RELATIONS: to_json(list(model.relations)),
+    """Return the files that loading needs."""
+    return {
+        CONFIG: to_json(asdict(settings)),
         WORDS: to_json(model.vocabulary.counts),
         HISTORY: history_lines(history),
         WEIGHTS: dump_tensors(weights),
+        **relations_file(model.relations),
     }
-    config = {
-        "format_version": FORMAT_VERSION,
-        "kind": KIND,
-        "model": asdict(model.config),
-        "training": asdict(training),
-        "threshold": threshold,
-        "checksums": checksums(contents),
-    }
-    return {CONFIG: to_json(config), **contents}
 
 
 def _settings(training: QuestionTraining) -> dict[str, Any]:
@@ -109,43 +98,34 @@ def _origin(training: QuestionTraining) -> dict[str, Any]:
     return {"relations": list(training.model.relations), "words": training.model.vocabulary.counts}
 
 
-def read_model(
-    folder: AnyPath,
-) -> tuple[QuestionModel, QuestionTrainingConfig, float, list[Epoch]]:
-    """Return the model of a folder, its training configuration, its threshold and its epochs."""
+def read_question_files(folder: AnyPath) -> ModelFiles:
+    """Return the files of a folder that holds a question model."""
     require_folder(folder, "neurallp qa learn KB QUESTIONS")
-    path = Path(folder) / CONFIG
-    config = read_json(path, dict)
-    if config.get("kind") != KIND:
+    files = read_files(folder)
+    if files.kind != "questions":
         raise ModelError(f"{folder} holds no model of questions in words. `neurallp qa learn` makes one.")
-    require_version(folder, config)
-    try:
-        model_config = QuestionConfig(**config["model"])
-        training = QuestionTrainingConfig(**config["training"])
-        threshold = THRESHOLDS[THRESHOLDS.index(config["threshold"])]
-    except (KeyError, TypeError, ValueError, ConfigError) as error:
-        raise damaged(path, error) from error
-    require_together(path)
-    return _read_weights(folder, model_config), training, threshold, read_epochs(folder, Epoch)
+    return files
 
 
-def read_calibration(folder: AnyPath) -> AnswerCalibration | None:
+def read_model(files: ModelFiles) -> tuple[QuestionModel, QuestionSettings, list[Epoch]]:
+    """Return the model of a folder's files, its settings and its epochs."""
+    settings = read_json(files, CONFIG, QuestionSettings)
+    if settings.threshold not in THRESHOLDS:
+        raise damaged(files.folder / CONFIG, f"no threshold {settings.threshold}")
+    return _read_weights(files, settings.model), settings, read_epochs(files, Epoch)
+
+
+def calibration_of(files: ModelFiles) -> AnswerCalibration | None:
     """Return the calibration of a question model, or None where training was stopped before it."""
-    path = Path(folder) / CALIBRATION
-    if not path.is_file():
+    if CALIBRATION not in files:
         return None
-    try:
-        return AnswerCalibration.from_dict(read_json(path, dict))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise damaged(path, error) from error
+    with as_error(lambda why: damaged(files.folder / CALIBRATION, why)):
+        return AnswerCalibration.from_dict(decode_json(files[CALIBRATION]))
 
 
-def _read_weights(folder: AnyPath, config: QuestionConfig) -> QuestionModel:
-    counts = read_json(Path(folder) / WORDS, dict)
-    model = QuestionModel(read_relations(folder), WordVocabulary(counts), config)
-    path = Path(folder) / WEIGHTS
-    try:
-        model.load_state_dict(read_tensors(path))
-    except RuntimeError as error:
-        raise ModelError(f"{path} does not fit {CONFIG} beside it. Learn again.") from error
-    return model
+def _read_weights(files: ModelFiles, config: QuestionConfig) -> QuestionModel:
+    counts = read_json(files, WORDS, dict[str, int])
+    if min(counts.values(), default=0) < 0:
+        raise damaged(files.folder / WORDS, "a word occurs less than 0 times")
+    relations, words = read_relations(files), WordVocabulary(counts)
+    return load_weights(files, lambda: QuestionModel(relations, words, config))

@@ -4,46 +4,47 @@ One row for each rule. The kinds of rules and the entities that rules mention ar
 settings beside the arrays: a row holds a place in these lists.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields, replace
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from ...config import KINDS, WeightingConfig
-from ...errors import ConfigError
 from ...graph.vocabulary import Relations
-from ...rules.rule import Rule
-from ...weighting.kinds.base import Candidate
 from ...weighting.weighted_rules import WeightedQuery, WeightedRules
-from ..files import AnyPath
-from ..rules.table import format_rules
-from .folders import (
-    FORMAT_VERSION,
-    METRICS,
-    RELATIONS,
-    RULES,
-    WEIGHTS,
-    checksums,
-    damaged,
-    dump_arrays,
-    read_arrays,
-    read_json,
-    read_relations,
-    require_together,
-    require_version,
-    to_json,
-    write_together,
-)
-
-WEIGHTED = "weighted.safetensors"
-SETTINGS = "weighting.json"
+from ..rules.scored import make_candidate
+from ..schema import as_error, to_json
+from .folders import dump_arrays, read_arrays, read_json, read_relations, relations_file
+from .store import SETTINGS, WEIGHTED, ModelFiles, damaged
 
 
-def has_weighted(folder: AnyPath) -> bool:
-    """Return whether a folder holds weighted rules, even if one of their files is missing."""
-    return any((Path(folder) / name).is_file() for name in (WEIGHTED, SETTINGS))
+@dataclass(frozen=True)
+class WeightedSettings:
+    """What `weighting.json` holds: settings, the names that rows refer to, and flags of the whole model."""
+
+    weighting: WeightingConfig
+    kinds: tuple[str, ...]
+    constants: tuple[str, ...]
+    excludes_linked: bool
+    unrefined: tuple[str, ...]  # queries
+
+
+def has_weighted(files: ModelFiles) -> bool:
+    """Return whether a model has weighted rules, even if one of their files is missing."""
+    return WEIGHTED in files or SETTINGS in files
+
+
+def weighted_files(weighted: WeightedRules, config: WeightingConfig) -> dict[str, str | bytes]:
+    """Return the files of weighted rules, the relations among them."""
+    kinds, constants = _names_of(weighted)
+    unrefined = tuple(map(weighted.relations.operator_name, weighted.unrefined))
+    settings = WeightedSettings(config, tuple(kinds), tuple(constants), weighted.excludes_linked, unrefined)
+    return {
+        SETTINGS: to_json(asdict(settings)),
+        WEIGHTED: _dump(weighted),
+        **relations_file(weighted.relations),
+    }
 
 
 def _dump(weighted: WeightedRules) -> bytes:
@@ -76,99 +77,69 @@ def _names_of(weighted: WeightedRules) -> tuple[list[str], list[str]]:
     return list(kinds), list(constants)
 
 
-def read_weighted(folder: AnyPath) -> tuple[WeightedRules, WeightingConfig]:
-    """Return the weighted rules of a folder, and the settings they were weighted with."""
-    settings = read_json(Path(folder) / SETTINGS, dict)
-    require_version(folder, settings)
-    path = Path(folder) / WEIGHTED
-    try:
-        config = _config(settings["weighting"])
-        names = settings["kinds"], settings["constants"]
-        relations = read_relations(folder)
-        weighted = _unpack(read_arrays(path), relations, *names)
-        weighted = replace(weighted, **_flags(settings, relations))
-    except (KeyError, IndexError, ValueError, TypeError, ConfigError) as error:
-        raise damaged(path, error) from error
-    require_together(Path(folder) / SETTINGS)
-    return weighted, config
+def read_weighted(files: ModelFiles) -> tuple[WeightedRules, WeightingConfig]:
+    """Return the weighted rules of a model, and the settings they were weighted with."""
+    settings, relations = read_json(files, SETTINGS, WeightedSettings), read_relations(files)
+    arrays = read_arrays(files, WEIGHTED)
+    with as_error(lambda why: damaged(files.folder / WEIGHTED, why)):
+        _require_fitting(arrays, relations, settings)
+        unrefined = tuple(map(relations.operator_id, settings.unrefined))
+        queries = _unpack(arrays, settings)
+    reflexive = arrays["reflexive"]
+    weighted = WeightedRules(relations, reflexive, queries, settings.excludes_linked, unrefined)
+    return weighted, settings.weighting
 
 
-def _config(settings: Mapping[str, Any]) -> WeightingConfig:
-    """Return settings as they were before JSON, which has lists for tuples."""
-    if missing := {field.name for field in fields(WeightingConfig)} - settings.keys():
-        raise ValueError(f"no setting {min(missing)}")
-    chosen: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()
-    }
-    return WeightingConfig(**chosen)
+#: The type of each array and its number of dimensions; all but `reflexive` have a row for each rule.
+ARRAYS = {
+    "queries": (np.int64, 1),
+    "kinds": (np.int64, 1),
+    "operators": (np.int64, 2),
+    "constants": (np.int64, 1),
+    "weights": (np.float64, 2),
+    "confidences": (np.float64, 1),
+    "reflexive": (np.bool_, 1),
+}
 
 
-def _unpack(
-    arrays: Mapping[str, Any], relations: Relations, kinds: list[str], constants: list[str]
-) -> WeightedRules:
-    reflexive, operators = arrays["reflexive"], arrays["operators"]
-    if len(reflexive) != len(relations):
+def _require_fitting(arrays: Mapping[str, Any], relations: Relations, settings: WeightedSettings) -> None:
+    """Raise ValueError unless the arrays have their types, and all numbers in them stand for something."""
+    if {name: (each.dtype, each.ndim) for name, each in arrays.items()} != {
+        name: (np.dtype(kind), num) for name, (kind, num) in ARRAYS.items()
+    }:
+        raise ValueError("other arrays than those of weighted rules")
+    if len({len(each) for name, each in arrays.items() if name != "reflexive"}) != 1:
+        raise ValueError("arrays of unequal lengths")
+    if len(arrays["reflexive"]) != len(relations):
         raise ValueError("other relations than those beside it")
-    if operators.max(initial=-1) >= relations.num_operators or arrays["weights"].shape[1:] != (3,):
-        raise ValueError("other operators or weights than rules have")
-    if unknown := [kind for kind in kinds if kind not in KINDS]:
+    if unknown := [kind for kind in settings.kinds if kind not in KINDS]:
         raise ValueError(f"rules of an unknown kind {unknown[0]!r}")
+    _require_range(arrays["queries"], 0, relations.num_operators)
+    _require_range(arrays["kinds"], 0, len(settings.kinds))
+    _require_range(arrays["operators"], -1, relations.num_operators)
+    _require_range(arrays["constants"], -1, len(settings.constants))
+    if arrays["weights"].shape[1] != 3 or not all(
+        np.isfinite(arrays[name]).all() for name in ("weights", "confidences")
+    ):
+        raise ValueError("a rule has three weights and a confidence, all finite")
+
+
+def _require_range(values: Any, lowest: int, end: int) -> None:
+    if values.min(initial=lowest) < lowest or values.max(initial=-1) >= end:
+        raise ValueError(f"a number outside {lowest} to {end - 1}")
+
+
+def _unpack(arrays: Mapping[str, Any], settings: WeightedSettings) -> dict[int, WeightedQuery]:
+    kinds, constants = settings.kinds, settings.constants
     rules = [
-        Candidate(kinds[kind], tuple(int(k) for k in row if k >= 0), constants[name] if name >= 0 else None)
-        for kind, row, name in zip(arrays["kinds"], operators, arrays["constants"], strict=True)
+        make_candidate(
+            kinds[kind], tuple(int(k) for k in row if k >= 0), constants[name] if name >= 0 else None
+        )
+        for kind, row, name in zip(arrays["kinds"], arrays["operators"], arrays["constants"], strict=True)
     ]
     queries = {}
     for query in np.unique(arrays["queries"]).tolist():
         rows = np.flatnonzero(arrays["queries"] == query)
         weights, confidences = arrays["weights"][rows], arrays["confidences"][rows]
         queries[query] = WeightedQuery(tuple(rules[row] for row in rows), weights, confidences)
-    return WeightedRules(relations, reflexive, queries)
-
-
-def _flags(settings: Mapping[str, Any], relations: Relations) -> dict[str, Any]:
-    """Return what the settings tell of the whole model."""
-    excludes, unrefined = settings["excludes_linked"], settings["unrefined"]
-    if not isinstance(excludes, bool):
-        raise ValueError(f"excludes_linked must be true or false, got {excludes!r}")
-    return {"excludes_linked": excludes, "unrefined": tuple(map(relations.operator_id, unrefined))}
-
-
-def write_weighted(
-    folder: AnyPath,
-    weighted: WeightedRules,
-    config: WeightingConfig,
-    rules: Iterable[Rule],
-    metrics: Mapping[str, Any],
-) -> None:
-    """Write a folder that holds weighted rules and no model beside them."""
-    contents: dict[str, str | bytes] = {
-        RELATIONS: to_json(list(weighted.relations)),
-        RULES: format_rules(rules),
-        METRICS: to_json(metrics),
-    }
-    write_together(folder, contents | describe_weighted(weighted, config, contents))
-
-
-def drop_weighted(folder: AnyPath) -> None:
-    """Remove the weighted rules of a folder: they would answer instead of a model not their own."""
-    for name in (WEIGHTED, SETTINGS):
-        (Path(folder) / name).unlink(missing_ok=True)
-
-
-def describe_weighted(
-    weighted: WeightedRules, config: WeightingConfig, beside: Mapping[str, str | bytes]
-) -> dict[str, str | bytes]:
-    """Return the files of weighted rules; the settings hold checksums of the files `beside` them."""
-    kinds, constants = _names_of(weighted)
-    rows = {WEIGHTED: _dump(weighted)}
-    shared = {name: beside[name] for name in (RELATIONS, WEIGHTS) if name in beside}
-    settings = {
-        "format_version": FORMAT_VERSION,
-        "weighting": asdict(config),
-        "kinds": kinds,
-        "constants": constants,
-        "excludes_linked": weighted.excludes_linked,
-        "unrefined": [weighted.relations.operator_name(query) for query in weighted.unrefined],
-        "checksums": checksums(rows | shared),
-    }
-    return {SETTINGS: to_json(settings), **rows}
+    return queries

@@ -36,7 +36,7 @@ def parse_lines(
     for number, line in lines:
         try:
             found.append(parse(line))
-        except ValueError:
+        except (ValueError, OverflowError):
             faults.append(f"{path}:{number}: expected {fields}; got {line!r:.80}.")
     if faults:
         raise FormatError.collected(faults)
@@ -47,5 +47,7 @@ def parse_lines(
 def measured_rule(
     target: str, body: tuple[str, ...], confidence: float, support: int, num_predictions: int
 ) -> Rule:
-    """Return a rule whose confidence was counted on facts, as rule miners do."""
+    """Return a rule whose confidence was counted on facts, as miners do; raise ValueError if impossible."""
+    if not 0 <= confidence <= 1 or support < 0 or num_predictions < 0:
+        raise ValueError("a confidence is between 0 and 1, and counts are at least 0")
     return Rule(target, body, confidence, support=support, num_predictions=num_predictions)

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from ...errors import FormatError
 from ...rules.rule import Rule, RuleSet
+from ..schema import as_error, convert, decode_json
 from .base import RuleFile
 from .table import make_rule
 
@@ -24,16 +24,12 @@ def recognizes(text: str) -> bool:
 
 def parse(text: str, path: Path) -> RuleFile:
     """Return the rules of a list as `render` writes it."""
-    try:
-        return RuleFile(RuleSet([_rule(described) for described in json.loads(text)]))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise FormatError(
-            f"{path}: expected a list of rules as `neurallp export` writes it ({error})."
-        ) from error
+    with as_error(
+        lambda why: FormatError(f"{path}: expected a list of rules as `neurallp export` writes it ({why}).")
+    ):
+        return RuleFile(RuleSet(map(_rule, convert(decode_json(text), list[dict[str, Any]]))))
 
 
 def _rule(described: dict[str, Any]) -> Rule:
     """Return the rule of an object; what is derived from other fields, such as its text, is ignored."""
-    known = {field.name for field in fields(Rule)}
-    values = {name: value for name, value in described.items() if name in known}
-    return make_rule({**values, "confidence": described.get("alpha", values["confidence"])})
+    return make_rule({**described, "confidence": described.get("alpha", described.get("confidence"))})

@@ -5,7 +5,8 @@ reflexive, and whether linked entities are candidates. Its languages compute fea
 does, so what they define must be changed together with the kinds.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +20,11 @@ from ...weighting.weighted_rules import WeightedQuery, WeightedRules
 #: Kinds whose features are walk probabilities along a body.
 CHAINS = ("chain", "against")
 
+#: Kinds whose rules have one operator.
+SINGLE = ("prior", "unary", "anchored", "mirrored")
+
 #: The kinds that the scored exports define.
-SCORED_KINDS = (*CHAINS, "prior", "unary", "anchored", "mirrored")
+SCORED_KINDS = (*CHAINS, *SINGLE)
 
 
 class ScoredRule(NamedTuple):
@@ -55,23 +59,52 @@ def scored_rules(weighted: WeightedRules) -> Iterator[ScoredRule]:
                 )
 
 
-def from_scored(described: Mapping[str, Any]) -> WeightedRules:
-    """Return the weighted rules of a description; raise KeyError, TypeError or ValueError if invalid."""
-    relations = Relations(described["relations"])
-    reflexive = np.array([name in set(described["reflexive"]) for name in relations])
-    found: dict[int, list[tuple[Candidate, list[float], float]]] = {}
-    for rule in described["rules"]:
-        get_kind(rule["kind"])
-        body = tuple(map(relations.operator_id, rule["operators"]))
-        candidate = Candidate(rule["kind"], body, rule["answer"])
-        if len(rule["weights"]) != 3:
-            raise ValueError(f"a rule has three weights, got {rule['weights']}")
-        row = candidate, list(map(float, rule["weights"])), float(rule["confidence"])
-        found.setdefault(relations.operator_id(rule["query"]), []).append(row)
+@dataclass(frozen=True)
+class DescribedRule:
+    """A rule in a file of scored rules."""
+
+    query: str
+    kind: str
+    operators: tuple[str, ...]
+    answer: str | None
+    weights: tuple[float, float, float]
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a file of scored rules holds, as far as it is read."""
+
+    relations: tuple[str, ...]
+    reflexive: frozenset[str]
+    excludes_linked: bool
+    calibration: dict[str, Any] | None
+    rules: tuple[DescribedRule, ...]
+
+
+def from_scored(described: Described) -> WeightedRules:
+    """Return the weighted rules of a description; raise one of our errors if a name or kind is unknown."""
+    relations = Relations(described.relations)
+    reflexive = np.array([name in described.reflexive for name in relations], dtype=bool)
+    found: dict[int, list[tuple[Candidate, tuple[float, ...], float]]] = {}
+    for rule in described.rules:
+        get_kind(rule.kind)
+        body = tuple(map(relations.operator_id, rule.operators))
+        row = make_candidate(rule.kind, body, rule.answer), rule.weights, rule.confidence
+        found.setdefault(relations.operator_id(rule.query), []).append(row)
     queries = {query: _weighted_query(rows) for query, rows in found.items()}
-    return WeightedRules(relations, reflexive, queries, excludes_linked=bool(described["excludes_linked"]))
+    return WeightedRules(relations, reflexive, queries, excludes_linked=described.excludes_linked)
 
 
-def _weighted_query(rows: list[tuple[Candidate, list[float], float]]) -> WeightedQuery:
+def make_candidate(kind: str, operators: tuple[int, ...], constant: str | None) -> Candidate:
+    """Return a candidate that was read; raise ValueError where its kind has other parts."""
+    if kind in SINGLE and len(operators) != 1:
+        raise ValueError(f"a rule of the kind {kind} has one operator, got {len(operators)}")
+    if kind == "unary" and constant is None:
+        raise ValueError("a unary rule names its answer")
+    return Candidate(kind, operators, constant)
+
+
+def _weighted_query(rows: list[tuple[Candidate, tuple[float, ...], float]]) -> WeightedQuery:
     candidates, weights, confidences = zip(*rows, strict=True)
     return WeightedQuery(tuple(candidates), np.array(weights), np.array(confidences))

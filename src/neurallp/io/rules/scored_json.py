@@ -5,10 +5,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ...errors import FormatError, NeuralLPError
+from ...errors import FormatError
 from ...reasoning.calibration import Calibration
 from ...weighting.weighted_rules import WeightedRules
-from .scored import from_scored, scored_rules
+from ..models.calibration import parse_calibration
+from ..schema import as_error, convert, decode_json
+from .scored import Described, from_scored, scored_rules
 
 FORMAT = "neurallp scored rules, version 1"
 
@@ -53,11 +55,8 @@ def recognizes(text: str) -> bool:
 
 def parse_weighted(text: str, path: Path) -> tuple[WeightedRules, Calibration | None]:
     """Return the weighted rules of a text as `render` writes it, and their calibration where there is one."""
-    try:
-        described = json.loads(text)
-        calibration = described["calibration"]
-        return from_scored(described), calibration and Calibration.from_dict(calibration)
-    except (ValueError, TypeError, KeyError, AttributeError, NeuralLPError) as error:
-        raise FormatError(
-            f"{path}: expected scored rules as `neurallp export` writes them ({error})."
-        ) from error
+    with as_error(
+        lambda why: FormatError(f"{path}: expected scored rules as `neurallp export` writes them ({why}).")
+    ):
+        described = convert(decode_json(text), Described)
+        return from_scored(described), parse_calibration(described.calibration)

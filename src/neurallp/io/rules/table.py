@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...errors import FormatError
+from ...errors import FormatError, NeuralLPError, brief
 from ...rules.rule import Rule, RuleSet
 from ..files import AnyPath, atomic_write, read_utf8
+from ..schema import convert, decode_json
 from .base import RuleFile
 
 COLUMNS = (
@@ -68,13 +69,13 @@ def parse(text: str, path: Path) -> RuleFile:
     lines = text.split("\n")
     columns = lines[0].split("\t")[:-1]
     if not set(columns) <= {*COLUMNS} or not {"target", "body", "confidence"} <= {*columns}:
-        raise FormatError(f"{path}:1: expected the columns {', '.join(COLUMNS)}, got {lines[0]!r}.")
+        raise FormatError(f"{path}:1: expected the columns {', '.join(COLUMNS)}, got {lines[0]!r:.80}.")
     rules, faults = [], []
     for number, line in enumerate(lines[1:], 2):
         try:
             rules += [_parse_line(line, columns)] if line else []
-        except (ValueError, TypeError) as error:
-            faults.append(f"{path}:{number}: not a rule ({error}): {line!r}.")
+        except (ValueError, TypeError, RecursionError, NeuralLPError) as error:
+            faults.append(f"{path}:{number}: not a rule ({brief(error, 80)}): {line!r:.80}.")
     if faults:
         raise FormatError.collected(faults)
     return RuleFile(RuleSet(rules))
@@ -85,18 +86,16 @@ def _parse_line(line: str, columns: Sequence[str]) -> Rule:
     values = line.split("\t")
     if len(values) < len(columns):
         raise ValueError(f"expected {len(columns) + 1} tab-separated fields, got {len(values)}")
-    return make_rule(dict(zip(columns, map(json.loads, values), strict=False)))
+    return make_rule(dict(zip(columns, map(decode_json, values), strict=False)))
 
 
 def make_rule(fields: Mapping[str, Any]) -> Rule:
     """Return the rule of its fields as JSON holds them (lists for tuples); raise ValueError if invalid."""
-    if not isinstance(fields["body"], list):
-        raise ValueError("the body must be a list of names")
-    body, inequalities = tuple(fields["body"]), tuple((i, j) for i, j in fields.get("inequalities", ()))
-    if (fields.get("kind") == "unary") != isinstance(fields.get("answer"), str):
+    rule = convert(fields, Rule)
+    if (rule.kind == "unary") != (rule.answer is not None):
         raise ValueError("a unary rule names its answer, and no other rule does")
-    if not all(0 <= i < j <= len(body) for i, j in inequalities):
+    if not all(0 <= i < j <= len(rule.body) for i, j in rule.inequalities):
         raise ValueError(
-            f"inequalities must be two positions of the path, the earlier first, got {inequalities}"
+            f"inequalities must be two positions of the path, the earlier first, got {rule.inequalities}"
         )
-    return Rule(**{**fields, "body": body, "inequalities": inequalities})
+    return rule

@@ -187,7 +187,8 @@ def _warn_of_literals(file: TripleFile) -> None:
 
 def _warn_of_header(file: TripleFile) -> None:
     if file.lines and (first := layout.suspect_header(file.triples)):
-        told = f"{file.path}:{file.lines[0]}: {', '.join(first)} may be a header: its names occur only here."
+        where = f"{file.path}:{file.lines[0]}"
+        told = f"{where}: {', '.join(first)} may be a header: none of its names occurs again."
         warnings.warn(f"{told} If so, give --columns {','.join(first)}.", DataWarning, stacklevel=3)
 
 

@@ -1,4 +1,4 @@
-"""The layout of tables of triples: which columns hold head, relation and tail, and what is no text."""
+"""The layout of tables of triples: which columns hold head, relation and tail, and what is not text."""
 
 import re
 from collections.abc import Sequence

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from ...errors import FormatError, import_extra
+from ...errors import FormatError, brief, import_extra
 from ...graph.knowledge_base import Triple
 from ...graph.numbers import parse_value
 from ..files import TripleFile, atomic_write, read_bytes, suffix_of
+from ..schema import as_error
+from .rdf_depth import require_shallow
 
 #: pyoxigraph's name of the format, by suffix.
 SUFFIXES = {".nt": "N_TRIPLES", ".ttl": "TURTLE", ".rdf": "RDF_XML"}
@@ -120,12 +122,17 @@ def _is_value(term: str) -> bool:
 def _parse(path: Path, numbers: bool = False) -> tuple[Iterable[str], list[Triple], dict[str, str], int]:
     """Return terms and triples in N-Triples notation, the prefixes, and the number of literal objects."""
     ox = import_extra("pyoxigraph", "formats")
-    parser = ox.parse(input=read_bytes(path), format=_format(path))
-    try:
-        # Splitting lines of N-Triples takes a third of the time of reading terms from Triple objects.
-        lines = ox.serialize(parser, format=ox.RdfFormat.N_TRIPLES).decode().split("\n")[:-1]
-    except SyntaxError as error:
-        raise FormatError(f"{path}:{error.lineno}: {error.msg}.") from error
+    content = read_bytes(path)
+    require_shallow(path, content)
+    parser = ox.parse(input=content, format=_format(path))
+    with as_error(
+        lambda why: FormatError(f"{path}: not RDF ({why}). Write or download it again."), SyntaxError
+    ):
+        try:
+            # Splitting lines of N-Triples takes a third of the time of reading terms from Triple objects.
+            lines = ox.serialize(parser, format=ox.RdfFormat.N_TRIPLES).decode().split("\n")[:-1]
+        except SyntaxError as error:
+            raise FormatError(f"{path}:{error.lineno}: {brief(error.msg)}.") from error
     terms: dict[str, str] = {}
     one = terms.setdefault  # share one string object among all occurrences of a term
     rows = []

@@ -7,7 +7,12 @@ from typing import Any
 from ...errors import FormatError, import_extra
 from ...graph.knowledge_base import KnowledgeBase, Triple
 from ..files import TripleFile, atomic_write, read_bytes
+from ..limits import require_within
+from ..schema import as_error
 from .layout import COLUMNS, find_columns, place_columns
+
+#: Bytes that a row takes at least: references to three names.
+ROW_BYTES = 24
 
 
 def to_arrow(kb: KnowledgeBase) -> Any:
@@ -42,11 +47,25 @@ def from_table(table: Any) -> KnowledgeBase:
 def read(path: Path, columns: Sequence[str] = ()) -> TripleFile:
     """Return the triples of a Parquet file; `columns`, or those that are found as in `from_table`."""
     pa, parquet = import_extra("pyarrow", "formats"), import_extra("pyarrow.parquet", "formats")
-    try:
-        table = parquet.read_table(pa.BufferReader(read_bytes(path)))
-    except pa.ArrowException as error:
-        raise FormatError(f"{path}: not Parquet ({error}).") from error
-    return TripleFile(path, _triples(table, str(path), columns))
+    content = read_bytes(path)
+    with as_error(lambda why: FormatError(f"{path}: not Parquet ({why}). Write or download it again.")):
+        file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=[])
+        names = _find_columns(file.schema_arrow.names, str(path), columns)
+        _require_bounded(path, file.metadata, len(content))
+        # A dictionary stays one: names that are repeated in every row are decoded once.
+        reader = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=names)
+        return TripleFile(path, _triples(reader.read(columns=names, use_threads=False), str(path), names))
+
+
+def _require_bounded(path: Path, metadata: Any, size: int) -> None:
+    """Raise where the pages and rows of a Parquet file take more memory than a file of its size may."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    pages = sum(
+        max(group.column(number).total_uncompressed_size, 0)
+        for group in groups
+        for number in range(group.num_columns)
+    )
+    require_within(path, pages + ROW_BYTES * metadata.num_rows, size)
 
 
 def write(path: Path, triples: Sequence[Triple], prefixes: Mapping[str, str]) -> None:
@@ -65,13 +84,33 @@ def _triples(table: Any, owner: str, wanted: Sequence[str] = ()) -> list[Triple]
     pa = import_extra("pyarrow", "formats")
     arrow = pa.table(table)
     names = _find_columns(arrow.column_names, owner, wanted)
-    columns = [arrow.column(name).cast(pa.string()) for name in names]
-    for name, column in zip(names, columns, strict=True):
+    found = [_names_of(arrow.column(name)) for name in names]
+    for name, column in zip(names, found, strict=True):
         if column.null_count:
             raise FormatError(
                 f"{owner}: {column.null_count:,} rows have no {name}. Fill them in or drop them."
             )
-    return list(zip(*(column.to_pylist() for column in columns), strict=True))
+    return list(zip(*map(_as_list, found), strict=True))
+
+
+def _names_of(column: Any) -> Any:
+    """Return a column as text, a dictionary as a dictionary of text."""
+    pa = import_extra("pyarrow", "formats")
+    is_dictionary = pa.types.is_dictionary(column.type)
+    return column.cast(pa.dictionary(pa.int32(), pa.string()) if is_dictionary else pa.string())
+
+
+def _as_list(column: Any) -> list[str]:
+    """Return the names of a column; equal names of a dictionary are one object."""
+    pa = import_extra("pyarrow", "formats")
+    if not pa.types.is_dictionary(column.type):
+        names: list[str] = column.to_pylist()
+        return names
+    found: list[str] = []
+    for chunk in column.chunks:
+        values = chunk.dictionary.to_pylist()
+        found += [values[number] for number in chunk.indices.to_pylist()]
+    return found
 
 
 def _find_columns(names: list[str], owner: str, columns: Sequence[str] = ()) -> list[str]:

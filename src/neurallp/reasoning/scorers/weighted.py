@@ -39,12 +39,15 @@ class WeightedScorer:
 
     has_logarithmic_scores: ClassVar[bool] = True
 
+    #: Whether any scorer has loaded the compiled loops; then they are faster for single questions, too.
+    loops_are_loaded: ClassVar[bool] = False
+
     def __init__(
         self, weighted: WeightedRules, kb: KnowledgeBase, operators: Operators, engine: str = "auto"
     ) -> None:
         """Bind rules to facts. No engine is used: scores are sums over features."""
         self.weighted, self.index = weighted, GraphIndex(kb, operators)
-        self.excluded = ExcludedCandidates(weighted, kb)
+        self.excluded = ExcludedCandidates(weighted, operators)
         self._idle: list[FeatureWalker] = []
         self._num_single = 0
         self._compiled: dict[int, tuple[CompiledRules, Floats]] = {}
@@ -98,16 +101,52 @@ class WeightedScorer:
                 found_by.append((predicted[kept], scores[kept]))
         return Scores.listed(len(dense), found_by or [(sources[:0], dense[:0])] * len(sources))
 
-    def _gather(self, query: int, sources: Ids) -> Iterator[tuple[int, Features]]:
-        """Yield features of the sources, as many at a time as there is room for, and the first one's row."""
-        if self._use_numpy(query, len(sources)):
+    def masked_rows(self, sources: Ids, query: int, answers: Ids) -> Iterator[tuple[Ids, Floats]]:
+        """Yield for each known fact its question's scores without that fact.
+
+        They are the entities whose scores differ from those that a question has where no rule applies,
+        `default_scores`, and the answer. An entity may be listed twice. The array of scores has one for every
+        entity, and is overwritten at the next step.
+        """
+        compiled, dense = self._compile(query)
+        weighted = self.weighted.queries.get(query)
+        weights = np.zeros((0, 3)) if weighted is None else weighted.weights
+        own = dense[answers]
+        if compiled.dense.number >= 0:
+            own = weights[compiled.dense.number, 0] * compiled.dense.masked_values[answers]
+        row, done = dense.copy(), 0
+        for _, found in self._gather(query, sources, answers):
+            for number in range(len(found)):
+                answer = answers[done]
+                row[answer] = own[done]
+                found.add_scores(number, weights, row)
+                touched = np.append(found.entities(number), answer)
+                yield touched, row
+                row[touched] = dense[touched]
+                done += 1
+        for answer, score in zip(answers[done:], own[done:], strict=True):  # of a query without rules
+            row[answer] = score
+            yield np.array([answer]), row
+            row[answer] = dense[answer]
+
+    def default_scores(self, query: int) -> Floats:
+        """Return the score of each entity where no rule but a dense one applies."""
+        return self._compile(query)[1]
+
+    def _gather(self, query: int, sources: Ids, masked: Ids | None = None) -> Iterator[tuple[int, Features]]:
+        """Yield features of the sources, as many at a time as there is room for, and the first one's row.
+
+        `masked` has an answer of each source whose known fact is masked; without it nothing is.
+        """
+        if masked is None and self._use_numpy(query, len(sources)):
             yield 0, gather_in_numpy(self.index, query, self.weighted.queries[query].rules, int(sources[0]))
             return
         # Threads need no lock: popping and appending are atomic.
         walker, (compiled, _) = self._take_walker(), self._compile(query)
         start = 0 if compiled.plans else len(sources)
         while start < len(sources):
-            found = walker.gather(compiled.plans, ask(query, sources[start:]))
+            answers = None if masked is None else masked[start:]
+            found = walker.gather(compiled.plans, ask(query, sources[start:], answers))
             yield start, found
             start += len(found)
         self._idle.append(walker)
@@ -115,13 +154,15 @@ class WeightedScorer:
     def _use_numpy(self, query: int, num_questions: int) -> bool:
         """Return whether the questions are one of the first few, and not worth loading compiled loops for."""
         weighted = self.weighted.queries.get(query)
-        if num_questions != 1 or weighted is None or self._num_single >= FEW_QUESTIONS:
+        is_warm = self.loops_are_loaded or self._num_single >= FEW_QUESTIONS
+        if num_questions != 1 or weighted is None or is_warm:
             return False
         self._num_single += 1
         return self.index.operators.num_edges <= FEW_EDGES and can_use_numpy(weighted.rules)
 
     def _take_walker(self) -> FeatureWalker:
         """Return an idle walker, or a new one."""
+        WeightedScorer.loops_are_loaded = True
         try:
             return self._idle.pop()
         except IndexError:

@@ -36,7 +36,7 @@ class Against(Chain):
         if search.excludes_linked:
             return []
         bodies = [(k,) for k in range(search.index.num_operators) if k != query]
-        counts = search.count_chains(query, bodies)
+        counts, _ = search.count_chains(query, bodies)
         conclusions, right = counts[:, CONCLUSIONS], counts[:, RIGHT]
         chance = search.answer_share(query)
         wanted = (conclusions >= MIN_CONCLUSIONS) & (right < chance * conclusions)

@@ -5,6 +5,7 @@ A kind is one module with a `KIND`, listed by name in `config.KINDS`. Its name i
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -69,8 +70,13 @@ class CandidateSearch(Protocol):
         """Return for each rule how many answers it predicts, and how many of them are right; (rule, 2)."""
         ...
 
-    def count_chains(self, query: int, bodies: Sequence[Body]) -> Ids:
-        """Return (conclusions, right ones, hits) of each body on sampled questions; (body, 3)."""
+    def count_chains(
+        self, query: int, bodies: Sequence[Body], max_conclusions: float = inf
+    ) -> tuple[Ids, float]:
+        """Return (conclusions, right ones, hits) of each body, (body, 3), and the share of questions counted.
+
+        A body with more than `max_conclusions` is not followed any further.
+        """
         ...
 
     def answer_share(self, query: int) -> float:

@@ -1,6 +1,8 @@
 """Chains: r(X, Y) where a path along the body leads from X to Y. Features are walk probabilities."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,7 +10,7 @@ import numpy as np
 from ...graph.arrays import Body, Ids
 from ...graph.vocabulary import Relations
 from ...rules.rule import Rule
-from ..counting_kernels import count_chains
+from ..counting_kernels import CONCLUSIONS, count_chains
 from ..features import FeatureWalker
 from ..features_kernels import Entries, QuestionBatch
 from ..graph_index import GraphIndex, MaskedGraph
@@ -19,6 +21,12 @@ from .chain_kernels import Trie, gather_chains
 
 if TYPE_CHECKING:
     from ..features_gpu import GpuFeatureWalker, Layout
+
+#: Questions after which bodies that conclude too much are given up, and after which the work is checked.
+ROUNDS = (10, 30, 100)
+
+#: Edges that are visited to count for one query, about; further questions are not counted.
+MAX_EDGES = 200_000_000
 
 
 class Chain(Kind):
@@ -111,13 +119,28 @@ def _list_nodes(node: dict[int, Any], depth: int) -> Iterator[tuple[int, int, in
 
 
 def count_conclusions(
-    walker: FeatureWalker, bodies: Sequence[Body], batch: QuestionBatch, filters: Filters
-) -> tuple[Ids, int]:
-    """Return (conclusions, right ones, hits) of each body, (body, 3), and the number of edges visited."""
-    counts = np.zeros((len(bodies), 3), dtype=np.int64)
-    trie = build_trie(dict(enumerate(bodies)))
-    known = filters.offsets, filters.known_ends, filters.entities
-    return counts, int(count_chains(walker.edges, trie, walker.scratch, batch, *known, counts))
+    walker: FeatureWalker,
+    bodies: Sequence[Body],
+    batch: QuestionBatch,
+    filters: Filters,
+    max_conclusions: float = inf,
+) -> tuple[Ids, float]:
+    """Return (conclusions, right ones, hits) of each body, (body, 3), and the share of questions counted.
+
+    A body with more than `max_conclusions` is not followed any further: its counts are too low then, but
+    still above that number. The work is bounded by edges visited, not by time.
+    """
+    counts, alive = np.zeros((len(bodies), 3), dtype=np.int64), np.arange(len(bodies))
+    ends, num_edges = [0, *(end for end in ROUNDS if end < batch.size), batch.size], 0
+    for start, stop in pairwise(ends):
+        if num_edges > MAX_EDGES:
+            return counts, start / batch.size
+        trie = build_trie({body: bodies[body] for body in alive.tolist()})
+        own = filters.offsets[start : stop + 1], filters.known_ends[start:stop], filters.entities
+        rows = batch.rows(start, stop)
+        num_edges += int(count_chains(walker.edges, trie, walker.scratch, rows, *own, counts))
+        alive = np.flatnonzero(counts[:, CONCLUSIONS] <= max_conclusions)
+    return counts, 1.0
 
 
 KIND = Chain()

@@ -1,0 +1,59 @@
+"""`serve`: the explorer in the browser."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .options import Data, Source, existing_source
+from .output import print_line
+
+if TYPE_CHECKING:
+    from ..web.explorer import Explorer
+
+Port = Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: any that is free.")]
+Host = Annotated[str, typer.Option(help="The address to bind to; 0.0.0.0: all of this machine's.")]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")]
+
+
+def serve(
+    model: Source,
+    data: Data,
+    compare: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL",
+            callback=lambda path: path and existing_source(path),
+            help="A second model beside it.",
+        ),
+    ] = None,
+    port: Port = 8000,
+    host: Host = "127.0.0.1",
+    token: Annotated[
+        bool, typer.Option("--token", help="Ask for a token; always where others can reach the host.")
+    ] = False,
+    browser: Browser = True,
+) -> None:
+    """Explore rules and answers in the browser.
+
+    Rules, answers, proofs, changed worlds and audits: pages, and JSON at the same addresses. Read-only, until
+    Ctrl-C.
+    """
+    from ..errors import import_extra
+
+    import_extra("fastapi", "web")
+    from ..io.triples import load
+    from ..web.explorer import open_explorer
+
+    facts = load(data)
+    other = None if compare is None else open_explorer(compare, facts)
+    start(open_explorer(model, facts, other), port=port, host=host, token=token, browser=browser)
+
+
+def start(explorer: "Explorer", *, port: int, host: str, token: bool, browser: bool) -> None:
+    """Serve an explorer until Ctrl-C, and say where."""
+    from ..web.launch import launch, prepare
+
+    server = prepare(explorer, host, port, with_token=token)
+    print_line(f"Exploring {explorer.name} at {server.address} (Ctrl-C ends it).")
+    launch(server, browser=browser)

@@ -1,0 +1,251 @@
+"""What all pages read: a program over one knowledge base, shared by all askers and safe under threads."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+from ..errors import UnknownNameError
+from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
+from ..graph.name_index import NameIndex
+from ..io.files import AnyPath
+from ..io.models.folders import read_metrics
+from ..pipeline.calibrating import measure as measure_reliability
+from ..pipeline.program import LearnedProgram, Program, load_program
+from ..pipeline.veto import veto
+from ..reasoning.reasoner import Basis, Reasoner
+from ..reasoning.reliability import Reliability
+from ..rules.rule import Rule, RuleSet
+from ..rules.support import measure
+from ..weighting.weighted_rules import WeightedRules
+from .changes import Changes, as_fact
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+Reliabilities = Mapping[str, Mapping[str, Reliability]]
+
+#: Probabilities are measured at the start on so many facts; on more, when a person asks.
+FEW_FACTS = 20_000
+
+#: Changed worlds that are kept, each an index of all facts.
+MAX_WORLDS = 8
+
+#: Results of other kinds that are kept.
+MAX_KEPT = 2000
+
+
+class Cache(Generic[K, V]):
+    """The results that were used last, at most `size` of them; threads may compute one twice, never half."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self._lock = size, Lock()
+        self._kept: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K, make: Callable[[], V]) -> V:
+        """Return the result that is kept under `key`, or make it."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        made = make()
+        with self._lock:
+            self._kept[key] = made
+            self._kept.move_to_end(key)
+            while len(self._kept) > self.size:
+                self._kept.popitem(last=False)
+        return made
+
+
+@dataclass(frozen=True, eq=False)
+class Explorer:
+    """A program, the facts it answers about, and what was measured when it was learned."""
+
+    program: Program
+    data: KnowledgeBase | Split
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    name: str = "model"
+    other: "Explorer | None" = None  # a second model, to compare with
+
+    @cached_property
+    def kb(self) -> KnowledgeBase:
+        """All facts that questions are answered from."""
+        return self.data.given if isinstance(self.data, Split) else self.data
+
+    @cached_property
+    def split(self) -> Split:
+        """The facts in parts: as given, or as `learn` splits one file."""
+        return self.data if isinstance(self.data, Split) else split_triples(self.data, self.program.seed)
+
+    @cached_property
+    def reasoner(self) -> Reasoner:
+        """The program bound to the facts."""
+        return Reasoner(self.kb, self.program.basis, calibration=self.program.calibration)
+
+    @cached_property
+    def _worlds(self) -> Cache[Changes, Reasoner]:
+        return Cache(MAX_WORLDS)
+
+    @cached_property
+    def _kept(self) -> Cache[tuple[Any, ...], Any]:
+        return Cache(MAX_KEPT)
+
+    def keep(self, key: tuple[Any, ...], make: Callable[[], V]) -> V:
+        """Return a result that is kept under `key`, or make it."""
+        made: V = self._kept.get(key, make)
+        return made
+
+    def find_relations(self, text: str, limit: int) -> list[str]:
+        """Return the relations whose name matches a text."""
+        return [self.reasoner.relations[each.id] for each in self._relation_names.find(text, limit)]
+
+    @cached_property
+    def _relation_names(self) -> NameIndex:
+        return NameIndex(self.reasoner.relations.names)
+
+    def warm_up(self) -> None:
+        """Build the index of all facts and load what the first question needs."""
+        if len(self.kb.facts):
+            head, relation, _ = next(self.kb.named_facts())
+            if relation in self.reasoner.relations:
+                self.reasoner.ask(head=head, relation=relation)
+        self.reasoner.find_entities("a", 1)
+        if len(self.kb.facts) <= FEW_FACTS:
+            self.reliability()
+
+    # Changed worlds
+
+    def world(self, changes: Changes) -> Reasoner:
+        """Return a reasoner over the facts and rules with some changes; those used last are kept."""
+        if not changes:
+            return self.reasoner
+        return self._worlds.get(changes, lambda: self._change(changes))
+
+    def _change(self, changes: Changes) -> Reasoner:
+        found = self.with_vetoes(self.reasoner, changes.veto)
+        if not changes.add and not changes.remove:
+            return found
+        return found.changed(map(as_fact, changes.add), map(as_fact, changes.remove))
+
+    def with_vetoes(self, reasoner: Reasoner, vetoes: tuple[str, ...]) -> Reasoner:
+        """Return a reasoner over the same facts that leaves out some rules."""
+        if not vetoes:
+            return reasoner
+        return Reasoner(
+            reasoner.kb, self.without(vetoes), calibration=reasoner.calibration, operators=reasoner.operators
+        )
+
+    @property
+    def num_queries(self) -> int:
+        """The number of queries: relations in both directions."""
+        return self.reasoner.relations.num_operators
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether weighted rules answer."""
+        return isinstance(self.program.basis, WeightedRules)
+
+    @property
+    def is_neural(self) -> bool:
+        """Whether a neural model answers, whose rules are read from its attention."""
+        return not self.can_veto
+
+    @property
+    def can_veto(self) -> bool:
+        """Whether single rules can be left out: a neural model answers with all its rules at once."""
+        return isinstance(self.program.basis, WeightedRules | RuleSet)
+
+    def without(self, vetoes: tuple[str, ...]) -> Basis:
+        """Return the rules without some of them, each given as `query:number`."""
+        unwanted: dict[str, list[str]] = {}
+        for query, number in map(self.rule_number, vetoes):
+            rule = self.rules(query)[number]
+            unwanted.setdefault(rule.target, []).append(str(rule))
+        return veto(self.program, unwanted).basis if unwanted else self.program.basis
+
+    def rule_number(self, text: str) -> tuple[int, int]:
+        """Return query and number of the rule that `query:number` names; raise where there is none."""
+        name, _, number = text.rpartition(":")
+        query = self.reasoner.relations.operator_id(name)
+        if int(number) >= len(self.rules(query)):
+            raise UnknownNameError(f"There is no rule {text!r}: {name} has {len(self.rules(query)):,} rules.")
+        return query, int(number)
+
+    # Rules
+
+    @cached_property
+    def _given(self) -> Mapping[int, list[Rule]]:
+        found: dict[int, list[Rule]] = {}
+        for rule in self.program.basis if isinstance(self.program.basis, RuleSet) else ():
+            found.setdefault(self.reasoner.relations.operator_id(rule.target), []).append(rule)
+        return found
+
+    def rules(self, query: int) -> list[Rule]:
+        """Return the rules of a query; the place of a rule is its number. Nothing is counted."""
+        return self.keep(("rules", query), lambda: self._list_rules(query))
+
+    def _list_rules(self, query: int) -> list[Rule]:
+        basis = self.program.basis
+        if isinstance(basis, WeightedRules):
+            own = basis.queries.get(query, ())
+            return [basis.rule(query, number) for number in range(len(own))]
+        if isinstance(basis, RuleSet):
+            return self._given.get(query, [])
+        name = self.reasoner.relations.operator_name(query)
+        return list(self.program.rules(name, limit=100, kb=self.kb))
+
+    def num_rules(self, query: int) -> int:
+        """Return how many rules a query has; those of a neural model are not counted but read on demand."""
+        basis = self.program.basis
+        if isinstance(basis, WeightedRules):
+            return len(basis.queries.get(query, ()))
+        return len(self._given.get(query, ()))
+
+    def counted(self, query: int, number: int) -> Rule:
+        """Return a rule with support and confidence counted on the facts."""
+        rule = self.rules(query)[number]
+        if rule.support is not None or rule.kind == "prior":
+            return rule
+        return self.keep(("counted", query, number), lambda: self._count(rule))
+
+    def _count(self, rule: Rule) -> Rule:
+        (counted,) = measure([rule], self.reasoner.kb)
+        return counted
+
+    # Probabilities
+
+    def reliability(self) -> Reliabilities:
+        """Return how reliable probabilities are on the test part; measured once, empty without any."""
+        with self._measuring:
+            if self.measured_reliability is None:
+                self.__dict__["measured_reliability"] = self._measure_reliability()
+            return self.measured_reliability or {}
+
+    @cached_property
+    def measured_reliability(self) -> Reliabilities | None:
+        """The reliability where it has been measured."""
+        return None
+
+    @cached_property
+    def _measuring(self) -> Lock:
+        return Lock()
+
+    def _measure_reliability(self) -> Reliabilities:
+        fitted = self.program.calibration
+        if fitted is None or not len(self.split.test):
+            return {}
+        return measure_reliability(self.program.basis, fitted, self.split)
+
+    @property
+    def history(self) -> list[Any]:
+        """The epochs of a neural model's training."""
+        program = self.program
+        return program.history if isinstance(program, LearnedProgram) and program.has_model else []
+
+
+def open_explorer(source: AnyPath, data: KnowledgeBase | Split, other: Explorer | None = None) -> Explorer:
+    """Return the explorer of a model folder or a file of rules, with the measures beside it."""
+    return Explorer(load_program(source), data, read_metrics(source), Path(source).resolve().name, other)

@@ -1,0 +1,76 @@
+"""Serving: bind the application to an address of this machine, and open the browser."""
+
+import socket
+import threading
+import webbrowser
+from dataclasses import dataclass
+from secrets import token_urlsafe
+
+import uvicorn
+from fastapi import FastAPI
+
+from ..errors import ConfigError
+from .app import ServerSettings, make_app
+from .explorer import Explorer
+from .security import LOCAL_HOSTS, Access
+
+#: Connections that may wait.
+BACKLOG = 512
+
+#: Hosts that stand for all addresses of this machine.
+EVERYWHERE = ("0.0.0.0", "::")
+
+
+@dataclass(frozen=True)
+class Server:
+    """An application with the socket it is bound to, and the address that a browser opens."""
+
+    app: FastAPI
+    explorer: Explorer
+    socket: socket.socket
+    address: str
+
+
+def prepare(explorer: Explorer, host: str, port: int, *, with_token: bool) -> Server:
+    """Return a server that is bound and not running; other than local hosts always get a token."""
+    bound = bind(host, port)
+    is_local = host in ("127.0.0.1", "localhost", "::1")
+    token = None if is_local and not with_token else token_urlsafe(16)
+    hosts = ("*",) if host in EVERYWHERE else (*LOCAL_HOSTS, host)
+    shown = "127.0.0.1" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
+    query = "" if token is None else f"?token={token}"
+    address = f"http://{shown}:{bound.getsockname()[1]}/{query}"
+    app = make_app(explorer, ServerSettings(Access(hosts, token)))
+    return Server(app, explorer, bound, address)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a socket bound to an address; port 0 takes any that is free."""
+    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+        made.listen(BACKLOG)  # who connects before the server runs waits for it
+    except OSError as error:
+        made.close()
+        raise ConfigError(
+            f"Cannot serve on {host}:{port}: {error.strerror or error}. Give another --port, or 0 for any."
+        ) from error
+    return made
+
+
+def launch(server: Server, *, browser: bool = True) -> None:
+    """Serve until Ctrl-C. The model is warmed up beside the first request; the browser opens soon after."""
+    threading.Thread(target=server.explorer.warm_up, daemon=True).start()
+    if browser:
+        opening = threading.Timer(0.3, webbrowser.open, [server.address])
+        opening.daemon = True
+        opening.start()
+    config = uvicorn.Config(
+        server.app,
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=2,
+        limit_concurrency=1000,
+    )
+    uvicorn.Server(config).run([server.socket])

@@ -1,0 +1,1 @@
+"""The pages: each takes the explorer and the parameters of an address, and returns what it shows."""

@@ -1,0 +1,121 @@
+"""One entity: its facts, what is likely missing, and what is doubtful."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...graph.arrays import Ids
+from ...reasoning.reasoner import Reasoner
+from ..changes import UNCHANGED, Changes
+from ..explorer import Explorer
+from .parameters import Fact, Name, PageNumber, Search, Slice, World, matches, slice_of
+
+ROWS = 30
+
+#: Queries that are asked about an entity to find what is missing.
+MAX_QUERIES = 40
+MAX_MISSING = 8
+MIN_PROBABILITY = 0.2
+
+#: Facts of an entity that are judged, those that are shown, and below which probability they are doubtful.
+MAX_AUDITED = 100
+MAX_DOUBTFUL = 5
+MAX_PROBABILITY = 0.5
+
+
+@dataclass(frozen=True)
+class FactRow:
+    """A fact of an entity: the relation, its direction, and the entity at the other end."""
+
+    head: str
+    relation: str
+    tail: str
+    other: str
+    is_head: bool
+
+
+@dataclass(frozen=True)
+class JudgedFact:
+    """A fact that is likely and not known, or known and unlikely."""
+
+    fact: Fact
+    probability: float | None
+    score: float
+
+
+@dataclass(frozen=True)
+class EntityPage:
+    """An entity and one page of its facts."""
+
+    name: str
+    num_out: int
+    num_in: int
+    degrees: dict[str, int]
+    search: str
+    facts: Slice[FactRow]
+    missing: list[JudgedFact]
+    doubtful: list[JudgedFact]
+    changes: Changes
+
+    @property
+    def rows(self) -> list[FactRow]:
+        """The facts of the table."""
+        return self.facts.rows
+
+
+def entity(
+    explorer: Explorer, name: Name, search: Search = "", page: PageNumber = 1, changes: World = UNCHANGED
+) -> EntityPage:
+    """One entity with its facts, and what is likely missing."""
+    reasoner = explorer.world(changes)
+    operators, relations, names = reasoner.operators, reasoner.relations, reasoner.kb.entities
+    number = names.id(name)
+    edges = operators.edges_out_of(np.array([number]))
+    kinds, counts = np.unique(operators.operators[edges], return_counts=True)
+    degrees = {relations.operator_name(int(k)): int(n) for k, n in zip(kinds, counts, strict=True)}
+    num_out = sum(n for operator, n in degrees.items() if not operator.startswith("~"))
+    found = [row for row in _facts(reasoner, edges, name) if matches(search, row.relation, row.other)]
+    missing = explorer.keep(("missing", name, changes), lambda: _missing(reasoner, number, kinds))
+    doubtful = explorer.keep(("doubtful", name, changes), lambda: _doubtful(explorer, reasoner, name))
+    sliced = slice_of(found, page, ROWS)
+    return EntityPage(
+        name, num_out, len(edges) - num_out, degrees, search, sliced, missing, doubtful, changes
+    )
+
+
+def _facts(reasoner: Reasoner, edges: Ids, name: str) -> Iterator[FactRow]:
+    operators, relations, names = reasoner.operators, reasoner.relations, reasoner.kb.entities
+    for edge in edges.tolist():
+        operator, other = int(operators.operators[edge]), names[int(operators.targets[edge])]
+        is_head = operator < len(relations)
+        ends = (name, other) if is_head else (other, name)
+        yield FactRow(ends[0], relations[operator % len(relations)], ends[1], other, is_head)
+
+
+def _doubtful(explorer: Explorer, reasoner: Reasoner, name: str) -> list[JudgedFact]:
+    """Return the facts of an entity that are less likely than not, judged as if each were not known."""
+    if reasoner.calibration is None:
+        return []
+    sample = MAX_AUDITED if explorer.has_weights else MAX_AUDITED // 10
+    return [
+        JudgedFact(Fact(each.head, each.relation, each.tail), each.probability, each.proof.answer.score)
+        for each in reasoner.audit(entity=name, limit=MAX_DOUBTFUL, k=1, sample=sample).doubts
+        if each.probability is not None and each.probability < MAX_PROBABILITY
+    ]
+
+
+def _missing(reasoner: Reasoner, number: int, own: Ids) -> list[JudgedFact]:
+    """Return the likeliest new facts of an entity; queries that it has facts of are asked first."""
+    relations, name = reasoner.relations, reasoner.kb.entities[number]
+    sizes = np.bincount(reasoner.operators.operators, minlength=relations.num_operators)
+    others = [k for k in np.argsort(-sizes, kind="stable").tolist() if k not in set(own.tolist())]
+    found = []
+    for query in [*own.tolist(), *others][:MAX_QUERIES]:
+        for answer in reasoner.ask(head=name, relation=relations.operator_name(query), k=5):
+            if answer.is_known or (answer.probability or 1.0) < MIN_PROBABILITY:
+                continue
+            ends = (answer.entity, name) if query >= len(relations) else (name, answer.entity)
+            fact = Fact(ends[0], relations[query % len(relations)], ends[1])
+            found.append(JudgedFact(fact, answer.probability, answer.score))
+    return sorted(found, key=lambda row: (-(row.probability or 0.0), -row.score))[:MAX_MISSING]

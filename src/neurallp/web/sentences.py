@@ -1,0 +1,26 @@
+"""Rules as sentences, in words that hold whatever a relation means."""
+
+from ..graph.vocabulary import is_inverse, relation_of
+from ..rules.rule import Rule
+
+
+def as_sentence(rule: Rule) -> str:
+    """Return what a rule says.
+
+    >>> as_sentence(Rule("uncle", ("father", "brother"), 0.9))
+    'If X –father→ A and A –brother→ Y, then X –uncle→ Y is likelier.'
+    """
+    then = "less likely" if rule.is_against or rule.kind == "against" else "likelier"
+    if rule.kind == "prior":
+        return f"The {'rarer' if rule.is_against else 'more common'} an answer Y is, the likelier it is."
+    if rule.kind == "unary":
+        concluded = _link(rule.target, "X", str(rule.answer))
+        return f"If {_link(rule.body[0], 'X', 'anything')}, then {concluded} is {then}."
+    links = zip(rule.body, rule.variables, rule.variables[1:], strict=False)
+    given = " and ".join(_link(*link) for link in links) or "X is Y"
+    return f"If {given}, then {_link(rule.target, 'X', 'Y')} is {then}."
+
+
+def _link(operator: str, source: str, answer: str) -> str:
+    head, tail = (answer, source) if is_inverse(operator) else (source, answer)
+    return f"{head} –{relation_of(operator)}→ {tail}"

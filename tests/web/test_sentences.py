@@ -1,0 +1,34 @@
+"""Rules as sentences."""
+
+import pytest
+
+from neurallp import Rule
+from neurallp.web.sentences import as_sentence
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence"),
+    [
+        (
+            Rule("aunt", ("~son", "sister"), 1.0),
+            "If A –son→ X and A –sister→ Y, then X –aunt→ Y is likelier.",
+        ),
+        (Rule("~aunt", ("niece",), 1.0), "If X –niece→ Y, then Y –aunt→ X is likelier."),
+        (Rule("aunt", (), 1.0), "If X is Y, then X –aunt→ Y is likelier."),
+        (Rule("aunt", ("son",), 1.0, weight=-1.0), "If X –son→ Y, then X –aunt→ Y is less likely."),
+        (
+            Rule("aunt", ("aunt",), 1.0, kind="prior", weight=1.0),
+            "The more common an answer Y is, the likelier it is.",
+        ),
+        (
+            Rule("aunt", ("aunt",), 1.0, kind="prior", weight=-1.0),
+            "The rarer an answer Y is, the likelier it is.",
+        ),
+        (
+            Rule("aunt", ("son",), 1.0, kind="unary", answer="eve"),
+            "If X –son→ anything, then X –aunt→ eve is likelier.",
+        ),
+    ],
+)
+def test_a_rule_reads_as_a_sentence(rule, sentence):
+    assert as_sentence(rule) == sentence
