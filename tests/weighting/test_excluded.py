@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from neurallp import KnowledgeBase
+from neurallp.graph.operators import Operators
 from neurallp.weighting.excluded import ExcludedCandidates
 from neurallp.weighting.weighted_rules import WeightedRules
 
@@ -16,7 +17,7 @@ def kb():
 def excluded(kb, source, query, excludes_linked):
     weighted = WeightedRules(kb.relations, kb.reflexive_relations, {}, excludes_linked)
     sources = np.array([kb.entities.id("e"), kb.entities.id(source)])
-    rows, entities = ExcludedCandidates(weighted, kb).pairs(sources, kb.relations.operator_id(query))
+    rows, entities = ExcludedCandidates(weighted, Operators.of(kb)).pairs(sources, kb.relations.operator_id(query))
     return {kb.entities[entity] for row, entity in zip(rows, entities, strict=True) if row == 1}
 
 
@@ -33,7 +34,7 @@ def test_linked_entities_are_no_candidates_in_either_direction_but_known_answers
 
 def test_one_answer_can_be_asked_for(kb):
     weighted = WeightedRules(kb.relations, kb.reflexive_relations, {}, excludes_linked=True)
-    found = ExcludedCandidates(weighted, kb)
+    found = ExcludedCandidates(weighted, Operators.of(kb))
     a, b, c = map(kb.entities.id, "abc")
     assert found.has(a, kb.relations.id("r"), c)
     assert not found.has(a, kb.relations.id("r"), b)

@@ -32,6 +32,7 @@ COMMANDS = (
     "explain",
     "why_not",
     "predict",
+    "pack",
     "evaluate",
     "export",
     "import_rules",

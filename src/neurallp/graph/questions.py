@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .arrays import Ids, concatenate_ranges, distinct
+from .operators import Operators
 from .vocabulary import inverse_operator
 
 
@@ -53,3 +54,16 @@ class KnownAnswers:
         starts, stops = (np.searchsorted(self._keys, keys, side) for side in ("left", "right"))
         rows = np.repeat(np.arange(len(keys)), stops - starts)
         return rows, self._answers[concatenate_ranges(starts, stops)]
+
+
+class EdgeAnswers(KnownAnswers):
+    """The same for the facts of operators, looked up among their edges: nothing is sorted again."""
+
+    def __init__(self, operators: Operators) -> None:
+        self.operators = operators
+
+    def pairs(self, sources: Ids, queries: Ids) -> tuple[Ids, Ids]:
+        """Return all known answers as (row, entity) pairs; rows ascend and number the given questions."""
+        starts, stops = self.operators.spans(sources, queries)
+        rows = np.repeat(np.arange(len(sources)), stops - starts)
+        return rows, self.operators.targets_at(concatenate_ranges(starts, stops))

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..graph.arrays import Floats, Ids, concatenate_ranges, group_by
 from ..graph.knowledge_base import KnowledgeBase
+from ..graph.packed import PackedKnowledgeBase
 from ..graph.questions import ask_both_ways
 
 
@@ -12,6 +13,14 @@ class Domains:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.num_entities, num_operators = len(kb.entities), 2 * len(kb.relations)
+        self._confidences: dict[int, Floats] = {}
+        self._shared = kb.shared if isinstance(kb, PackedKnowledgeBase) else None
+        if isinstance(kb, PackedKnowledgeBase):  # its segments are these pairs
+            csr = kb.operators.csr
+            self._of_entity, self._operators = csr.offsets, csr.operators
+            self._of_operator, self._entities = csr.operator_offsets, csr.sources
+            self._sizes = np.diff(self._of_operator)
+            return
         questions = ask_both_ways(kb.facts, len(kb.relations))
         pairs = np.unique(questions.sources * num_operators + questions.queries)
         sources, operators = np.divmod(pairs, num_operators)
@@ -23,13 +32,19 @@ class Domains:
 
     def confidences(self, query: int) -> Floats:
         """Return for each operator the fraction of its entities that have an answer to `query`, smoothed."""
+        if query not in self._confidences:
+            found = (self._count_shared(query) + 0.5) / (self._sizes + 1.0)
+            found[query] = 0.0  # what is asked is no reason for itself
+            self._confidences[query] = np.asarray(found)
+        return self._confidences[query]
+
+    def _count_shared(self, query: int) -> Ids:
+        """Return for each operator how many entities have it and an answer to `query`."""
+        if self._shared is not None:
+            return self._shared[query]
         first, last = self._of_operator[query : query + 2]
-        both = np.bincount(
-            self._operators[self._places(self._entities[first:last])[1]], minlength=len(self._sizes)
-        )
-        found = (both + 0.5) / (self._sizes + 1.0)
-        found[query] = 0.0  # what is asked is no reason for itself
-        return np.asarray(found)
+        places = self._places(self._entities[first:last])[1]
+        return np.bincount(self._operators[places], minlength=len(self._sizes))
 
     def log_odds(self, sources: Ids, query: int) -> Floats:
         """Return the log odds that sources have an answer, by the relation that speaks for it most.
@@ -44,5 +59,5 @@ class Domains:
 
     def _places(self, sources: Ids) -> tuple[Ids, Ids]:
         """Return which entity each place of `_operators` belongs to, by row, and the places."""
-        starts, stops = self._of_entity[:-1][sources], self._of_entity[1:][sources]
+        starts, stops = (each[sources].astype(np.int64) for each in (self._of_entity[:-1], self._of_entity[1:]))
         return np.repeat(np.arange(len(sources)), stops - starts), concatenate_ranges(starts, stops)

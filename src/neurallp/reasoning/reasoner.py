@@ -11,7 +11,7 @@ from ..errors import ConfigError, DataError, DataWarning
 from ..evaluation import best_places, rank_within
 from ..graph.arrays import Flags, Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
-from ..graph.questions import KnownAnswers
+from ..graph.questions import EdgeAnswers, KnownAnswers
 from ..graph.scores import Scores
 from ..graph.vocabulary import Relations, relation_of
 from ..rules.paths import count_edges, find_paths, follow, reachable_sets, reachable_sets_to
@@ -58,7 +58,7 @@ class Reasoner(BaseReasoner):
 
     @cached_property
     def _known(self) -> KnownAnswers:
-        return KnownAnswers(self.kb.facts, len(self.relations))
+        return EdgeAnswers(self.operators)
 
     def scores(self, sources: Ids, queries: Ids) -> Scores:
         """Return a row of scores for each question."""

@@ -64,7 +64,7 @@ def write(path: Path, triples: Sequence[Triple], prefixes: Mapping[str, str]) ->
 def _triples(table: Any, owner: str) -> list[Triple]:
     pa = import_extra("pyarrow", "formats")
     arrow = pa.table(table)
-    names = _find_columns(arrow.column_names, owner)
+    names = find_columns(arrow.column_names, owner)
     columns = [arrow.column(name).cast(pa.string()) for name in names]
     for name, column in zip(names, columns, strict=True):
         if column.null_count:
@@ -74,7 +74,7 @@ def _triples(table: Any, owner: str) -> list[Triple]:
     return list(zip(*(column.to_pylist() for column in columns), strict=True))
 
 
-def _find_columns(names: list[str], owner: str) -> list[str]:
+def find_columns(names: list[str], owner: str) -> list[str]:
     """Return the columns of head, relation and tail."""
     given = {name.lower(): name for name in names}
     for header in HEADERS.values():

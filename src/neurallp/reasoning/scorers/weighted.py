@@ -46,7 +46,7 @@ class WeightedScorer:
     ) -> None:
         """Bind rules to facts. No engine is used: scores are sums over features."""
         self.weighted, self.index = weighted, GraphIndex(kb, operators)
-        self.excluded = ExcludedCandidates(weighted, kb)
+        self.excluded = ExcludedCandidates(weighted, operators)
         self._idle: list[FeatureWalker] = []
         self._num_single = 0
         self._compiled: dict[int, tuple[CompiledRules, Floats]] = {}
