@@ -1,11 +1,15 @@
 """DuckDB and Spark derive what the reasoner predicts: pairs, scores, probabilities and order."""
 
+import json
+import warnings
 from functools import partial
 
 import numpy as np
 import pytest
 import weighted_samples
 
+from neurallp.errors import DataError
+from neurallp.graph.vocabulary import Relations
 from neurallp.io.triples import write_triples
 from neurallp.io.triples.packed import open_packed, pack
 from neurallp.reasoning.calibration import Calibration
@@ -69,3 +73,90 @@ def test_duckdb_gives_what_the_reasoner_predicts(tmp_path, seed, excludes_linked
     application = Application(weighted, kb, CALIBRATION, tmp_path / "out", options)
     application.run(partial(open_engine, "duckdb", memory="500MB"))
     check(application, kb, weighted, CALIBRATION, wanted)
+
+
+def test_spark_gives_what_the_reasoner_predicts(tmp_path, spark):
+    kb, weighted = sample(tmp_path, 3)
+    options = Options((4,), Wanted(3))
+    application = Application(weighted, kb, CALIBRATION, tmp_path / "out", options)
+    application.run(partial(open_engine, "spark", memory="1GB"))
+    check(application, kb, weighted, CALIBRATION, options.wanted)
+
+
+def run(application, **options):
+    return application.run(partial(open_engine, "duckdb", memory="500MB", **options))
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
+    kb, weighted = sample(tmp_path, 0)
+    whole = Application(weighted, kb, None, tmp_path / "whole", Options((0, 1, 2)))
+    run(whole)
+    stopped = Application(weighted, kb, None, tmp_path / "out", Options((0, 1, 2)))
+
+    def stop(num):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped.run(partial(open_engine, "duckdb", memory="500MB"), stop)
+    first = stopped.path_of(0)
+    before = first.stat().st_mtime_ns
+    assert not stopped.path_of(1).exists()
+    run(Application(weighted, kb, None, tmp_path / "out", Options((0, 1, 2))))
+    assert first.stat().st_mtime_ns == before
+    assert [read(stopped, query) for query in range(3)] == [read(whole, query) for query in range(3)]
+    assert not (tmp_path / "out" / ".work").exists()
+
+
+def test_results_of_other_options_are_not_continued(tmp_path):
+    kb, weighted = sample(tmp_path, 0)
+    run(Application(weighted, kb, None, tmp_path / "out", Options((0,))))
+    with pytest.raises(DataError, match="Give another --out"):
+        run(Application(weighted, kb, None, tmp_path / "out", Options((0,), Wanted(2))))
+
+
+def test_sources_in_parts_give_the_same(tmp_path, monkeypatch):
+    kb, weighted = sample(tmp_path, 4, excludes_linked=True)
+    monkeypatch.setattr("neurallp.scale.apply.ROWS_AT_ONCE", 30)
+    application = Application(weighted, kb, CALIBRATION, tmp_path / "out", Options((0, 5)))
+    assert sum(cost.rows for cost in application.costs() if cost.query == 0) > 60
+    run(application)
+    check(application, kb, weighted, CALIBRATION, Wanted())
+
+
+def test_rules_that_explode_are_named_before_anything_is_run_or_left_out_by_choice(tmp_path, monkeypatch):
+    kb, weighted = sample(tmp_path, 0)
+    monkeypatch.setattr("neurallp.scale.apply.EXPLODING", 15)
+    application = Application(weighted, kb, None, tmp_path / "out", Options((0,)))
+    costly = [cost for cost in application.costs() if cost.rows > 15]
+    assert costly
+    with pytest.raises(DataError, match="--max-rows") as error:
+        run(application)
+    assert costly[0].text in str(error.value)
+    assert not (tmp_path / "out").exists()
+    summary = run(Application(weighted, kb, None, tmp_path / "out", Options((0,), max_rows=15)))
+    assert {each["rule"] for each in summary.left_out} == {cost.text for cost in costly}
+    assert json.loads((tmp_path / "out" / "summary.json").read_text()) == vars(summary)
+
+
+def test_only_likely_answers_are_kept_where_a_probability_is_asked(tmp_path):
+    kb, weighted = sample(tmp_path, 0)
+    every = Application(weighted, kb, CALIBRATION, tmp_path / "every", Options((0,)))
+    run(every)
+    rows = read(every, 0)
+    bound = sorted(row["probability"] for row in rows)[len(rows) // 2] - 1e-6
+    wanted = Wanted(min_probability=bound)
+    likely = Application(weighted, kb, CALIBRATION, tmp_path / "likely", Options((0,), wanted))
+    run(likely)
+    assert read(likely, 0) == [row for row in rows if row["probability"] >= bound]
+    assert 0 < len(read(likely, 0)) < len(rows)
+
+
+def test_a_model_may_number_relations_otherwise_and_lack_some(tmp_path):
+    kb, weighted = sample(tmp_path, 0)
+    assert kb.relations != weighted.relations
+    fewer = kb.with_relations(Relations([*kb.relations[1:], "unheard"]))
+    application = Application(weighted, fewer, None, tmp_path / "out", Options((0,)))
+    run(application)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(application, fewer, weighted, None, Wanted())

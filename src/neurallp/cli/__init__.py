@@ -33,6 +33,7 @@ COMMANDS = (
     "why_not",
     "predict",
     "pack",
+    "apply",
     "evaluate",
     "export",
     "import_rules",

@@ -6,7 +6,7 @@ They are those of `Reasoner.predict`: the same rules, exclusions, probabilities 
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -25,6 +25,7 @@ from ..reasoning.calibration import Calibration
 from ..reasoning.domains import Domains
 from ..weighting.graph_index import GraphIndex
 from ..weighting.kinds import compile_rules, is_dense
+from ..weighting.kinds.base import Candidate
 from ..weighting.weighted_rules import WeightedRules
 from .engines import Engine
 from .estimate import Cost, Estimator
@@ -38,6 +39,9 @@ ROWS_AT_ONCE = 100_000_000
 
 #: Rows from which on a rule is said to explode, unless another limit is given.
 EXPLODING = 1_000_000_000
+
+#: The table of amounts without rows.
+NO_AMOUNTS = "SELECT CAST(0 AS INT) AS source, CAST(0 AS INT) AS entity, 0.0e0 AS amount WHERE 1 = 0"
 
 
 @dataclass(frozen=True)
@@ -153,7 +157,7 @@ class Application:
         used = [k for rule in rules for k in rule.operators]
         return {k % num for k in (*used, *self.options.queries)}
 
-    def _rules(self, query: int) -> Sequence[Any]:
+    def _rules(self, query: int) -> Sequence[Candidate]:
         own = self.weighted.queries.get(query)
         return own.rules if own else ()
 
@@ -179,27 +183,31 @@ class Application:
 
     def _apply_part(self, engine: Engine, query: int, numbers: Sequence[int], part: Part) -> None:
         """Make the table of pairs of one part of the sources, one rule after the other."""
-        own, num = self.weighted.queries.get(query), len(self.weighted.relations)
-        engine.create("amounts", "SELECT CAST(0 AS INT) AS source, CAST(0 AS INT) AS entity, 0.0e0 AS amount WHERE 1 = 0")
         shared: dict[Body, str] = {}
-        rules = RuleQueries(query, num, shared)
-        chains = [own.rules[n].operators for n in numbers if own and own.rules[n].kind in CHAINS]
-        for prefix in shared_prefixes(chains):
+        rules = RuleQueries(query, len(self.weighted.relations), shared)
+        candidates = [self._rules(query)[number] for number in numbers]
+        for prefix in shared_prefixes([rule.operators for rule in candidates if rule.kind in CHAINS]):
             name = f"walks_{len(shared)}"
             engine.create(name, rules.walks(prefix, part))
             shared[prefix] = name
-        for number in numbers:
-            assert own is not None
-            rule, weights = own.rules[number], own.weights[number].tolist()
-            constant = -1 if rule.constant is None else self.kb.entities.find(rule.constant)
-            if any(weights) and not is_dense(rule) and (rule.constant is None or constant >= 0):
-                engine.append("amounts", rules.amounts(rule, weights, part, constant))
-        for name in shared.values():
-            engine.drop(name)
+        added = [NO_AMOUNTS, *self._amounts(rules, numbers, part)]
+        engine.drop("amounts")
+        for start in range(0, len(added), engine.rules_at_once):
+            engine.append("amounts", " UNION ALL ".join(added[start : start + engine.rules_at_once]))
         links = self._links(rules) if self.weighted.excludes_linked else None
         excludes_source = self.weighted.excludes_source(query)
         engine.create("pairs", pairs(rules, part, links=links, excludes_source=excludes_source))
-        engine.drop("amounts")
+        for name in ("amounts", *shared.values()):
+            engine.drop(name)
+
+    def _amounts(self, rules: RuleQueries, numbers: Sequence[int], part: Part) -> Iterator[str]:
+        """Yield a query for what each rule adds, without rules about entities that the facts do not have."""
+        for number in numbers:
+            own = self.weighted.queries[rules.query]
+            rule, weights = own.rules[number], own.weights[number].tolist()
+            constant = -1 if rule.constant is None else self.kb.entities.find(rule.constant)
+            if any(weights) and (rule.constant is None or constant >= 0):
+                yield rules.amounts(rule, weights, part, constant)
 
     def _links(self, rules: RuleQueries) -> str:
         every = (f"SELECT source, target FROM {rules.steps(k)} n" for k in range(2 * rules.num_relations))
@@ -207,17 +215,22 @@ class Application:
 
     def _load_dense(self, engine: Engine, query: int) -> float:
         """Load the dense term of each entity and the domain of each source; return the exponentials' sum."""
-        own = self.weighted.queries.get(query)
-        number, values, _ = compile_rules(self.index, query, [rule for rule in self._rules(query) if is_dense(rule)]).dense
-        if number >= 0 and own is not None:
-            place = next(i for i, rule in enumerate(own.rules) if is_dense(rule))
-            values = values * own.weights[place, 0]
+        dense = [(rule, weight) for rule, weight in self._weights(query) if is_dense(rule)]
+        values = compile_rules(self.index, query, [rule for rule, _ in dense]).dense.values
+        values = values * sum(weight for _, weight in dense)
         entities = np.flatnonzero(values).astype(np.int32)
         engine.load("dense", {"entity": entities, "prior": values[entities]})
         everyone = np.arange(len(self.kb.entities))
-        domain = np.zeros(len(everyone)) if self.calibration is None else self.domains.log_odds(everyone, query)
+        domain = np.zeros(len(everyone))
+        if self.calibration is not None:
+            domain = self.domains.log_odds(everyone, query)
         engine.load("domains", {"source": everyone.astype(np.int32), "domain": domain})
         return float(np.exp(values).sum())
+
+    def _weights(self, query: int) -> Iterator[tuple[Candidate, float]]:
+        """Yield each rule with the weight of its indicator."""
+        own = self.weighted.queries.get(query)
+        yield from zip(own.rules, own.weights[:, 0].tolist(), strict=True) if own else ()
 
     def _probability(self, query: int) -> str:
         return probability_of(self.calibration, self.weighted.relations.operator_name(query))

@@ -17,6 +17,9 @@ LOCAL_SPARK = "local[*]"
 class Engine(Protocol):
     """Runs SQL over Parquet files."""
 
+    #: Rules whose amounts one statement adds: more where starting a statement takes long.
+    rules_at_once: int
+
     def view(self, name: str, path: str) -> None:
         """Give the rows of a Parquet file a name."""
         ...
@@ -44,6 +47,8 @@ class Engine(Protocol):
 
 class DuckDBEngine:
     """Tables in a database that spills to disk beyond its memory limit."""
+
+    rules_at_once = 1
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -84,6 +89,8 @@ class DuckDBEngine:
 
 class SparkEngine:
     """Tables as Parquet under a folder that all executors reach."""
+
+    rules_at_once = 16
 
     def __init__(self, session: Any, folder: Path) -> None:
         self.session, self.folder = session, folder
