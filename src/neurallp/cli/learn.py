@@ -8,7 +8,7 @@ import typer
 
 from ..config import ModelConfig, Preset, TrainingConfig, WeightingConfig, make_plan
 from .evaluate import evaluate_parts
-from .options import Data, Device, Engine, Json, Resume, choose_device, load_split, with_settings
+from .options import Data, Device, Engine, Json, Resume, Workers, choose_device, load_split, with_settings
 from .output import console, print_json, print_line, say
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def learn(
     *,
     settings: dict[str, Any],
     device: Device = "auto",
+    workers: Workers = 1,
     engine: Engine = "auto",
     resume: Resume = False,
     dry_run: Annotated[
@@ -77,7 +78,7 @@ def learn(
     from ..pipeline.learn import learn as learn_program
     from .callbacks import LearningProgress
 
-    wanted |= {"engine": engine, "device": choose_device(device, engine)}
+    wanted |= {"engine": engine, "device": "cpu" if workers > 1 else choose_device(device, engine), "workers": workers}
     with LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks:
         program = learn_program(split, minutes=clock, callbacks=callbacks, **wanted)
         in_time = not (clock.is_over or callbacks.is_interrupted)

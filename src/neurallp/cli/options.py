@@ -75,6 +75,7 @@ Engine = Annotated[
     typer.Option(help="The engine that computes the walks."),
 ]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto.")]
+Workers = Annotated[int, typer.Option(min=1, help="Processes that weigh rules; the result is the same.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")]
 
 

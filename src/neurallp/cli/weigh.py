@@ -8,7 +8,7 @@ import typer
 from ..config import Plan, WeightingConfig
 from ..errors import ConfigError
 from .evaluate import evaluate_parts
-from .options import Data, Device, Json, choose_device, existing_source, load_split, with_settings
+from .options import Data, Device, Json, Workers, choose_device, existing_source, load_split, with_settings
 from .output import console, measures_table, print_json, print_line
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def weigh(
     *,
     settings: dict[str, Any],
     device: Device = "auto",
+    workers: Workers = 1,
     as_json: Json = False,
 ) -> None:
     """Fit a weight to each rule of RULES.
@@ -64,7 +65,8 @@ def weigh(
         _require_relations(given, list(split.relations), f"{rules} has no rule for the relations of {data}.")
     with ShownProgress(quiet=as_json) as callbacks:
         plan = Plan(None, None, config)
-        made = learn(split, plan, given=given, device=choose_device(device), callbacks=callbacks)
+        where = {"device": "cpu" if workers > 1 else choose_device(device), "workers": workers}
+        made = learn(split, plan, given=given, callbacks=callbacks, **where)
     blind = split.without_test()
     metrics = evaluate_parts(made, blind, ["valid"], "auto", as_json) if len(blind.valid) else {}
     made.save(out, metrics)
