@@ -53,6 +53,10 @@ def learn(
     settings: dict[str, Any],
     device: Device = "auto",
     workers: Workers = 1,
+    sample: Annotated[
+        int | None,
+        typer.Option(min=1, show_default="all", help="Learn from about so many facts, neighbourhoods whole."),
+    ] = None,
     engine: Engine = "auto",
     resume: Resume = False,
     dry_run: Annotated[
@@ -71,7 +75,7 @@ def learn(
     wanted: dict[str, Any] = {"preset": preset, "train": train, "weigh": weigh}
     wanted |= _with_checkpoint(settings, out, resume)
     checked = make_plan(**wanted | {"train": train is not False})  # before anything is read
-    split = load_split(data, checked.seed)
+    split = load_split(data, checked.seed, sample)
     if not as_json:
         say(_describe(split))
 

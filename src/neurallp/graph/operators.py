@@ -85,6 +85,10 @@ class Operators:
         """Return the numbers of all edges that leave any of `entities`."""
         return concatenate_ranges(self.offsets[entities], self.offsets[entities + 1])
 
+    def degrees(self, entities: Ids) -> Ids:
+        """Return how many edges leave each of `entities`."""
+        return self.offsets[entities + 1] - self.offsets[entities]
+
     @cached_property
     def _segment_keys(self) -> Ids:
         return self.sources * self.num_operators + self.operators

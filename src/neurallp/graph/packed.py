@@ -114,6 +114,11 @@ class PackedOperators(Operators):
     def num_edges(self) -> int:
         return len(self.csr.targets)
 
+    def degrees(self, entities: Ids) -> Ids:
+        """Return how many edges leave each of `entities`."""
+        bounds = self.csr.starts[self.csr.offsets[entities]], self.csr.starts[self.csr.offsets[entities + 1]]
+        return (bounds[1] - bounds[0]).astype(np.int64)
+
     def sources_at(self, edges: Ids) -> Ids:
         """Return the sources of edges."""
         segments = self._segments_of(edges)
