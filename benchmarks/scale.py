@@ -2,8 +2,8 @@
 
     python benchmarks/scale.py 1e6 1e7 --folder /tmp/scale
 
-Each stage runs in a process of its own, so that its peak memory is its own. Graphs, packed folders and results
-stay in the folder; a stage whose result is there is not run again.
+Each stage runs in a process of its own, so that its peak memory is its own. Graphs, packed folders and
+results stay in the folder; a stage whose result is there is not run again.
 """
 
 import argparse
@@ -14,10 +14,15 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
+
+if TYPE_CHECKING:
+    from neurallp.graph.packed import PackedKnowledgeBase
+    from neurallp.weighting.weighted_rules import WeightedRules
 
 FACTS_PER_ENTITY = 10
 NUM_RELATIONS, NUM_TYPES = 50, 8
@@ -65,7 +70,9 @@ def _names(entities: np.ndarray) -> pa.Array:
     return pa.compute.binary_join_element_wise("entity", pa.array(entities).cast(pa.string()), "")
 
 
-def random_rules(kb, num_rules: int, num_steps: int, max_rows: float):
+def random_rules(
+    kb: "PackedKnowledgeBase", num_rules: int, num_steps: int, max_rows: float
+) -> "WeightedRules":
     """Return weighted chains between the types of their queries, with a prior for each query."""
     from neurallp.scale.estimate import Estimator
     from neurallp.weighting.kinds.base import Candidate
@@ -74,7 +81,9 @@ def random_rules(kb, num_rules: int, num_steps: int, max_rows: float):
     rng, estimator, found = np.random.default_rng(2), Estimator(kb), {}
     numbers = np.array([int(name.removeprefix("relation")) for name in kb.relations])
     domains, ranges, _ = relation_table()
-    first, last = (np.concatenate([a[numbers], b[numbers]]) for a, b in ((domains, ranges), (ranges, domains)))
+    first, last = (
+        np.concatenate([a[numbers], b[numbers]]) for a, b in ((domains, ranges), (ranges, domains))
+    )
     for _ in range(MAX_TRIES):
         if sum(map(len, found.values())) == num_rules:
             break
@@ -101,19 +110,25 @@ def random_rules(kb, num_rules: int, num_steps: int, max_rows: float):
 # Stages, each in its own process
 
 
-def stage_generate(folder: Path, num_facts: int) -> dict:
+def stage_generate(folder: Path, num_facts: int) -> dict[str, float]:
+    """Write the graph."""
     generate(num_facts, folder / "facts.parquet")
     return {"bytes a fact": (folder / "facts.parquet").stat().st_size / num_facts}
 
 
-def stage_pack(folder: Path, num_facts: int) -> dict:
+def stage_pack(folder: Path, num_facts: int) -> dict[str, float]:
+    """Pack it."""
     from neurallp.io.triples.packed import pack
 
     found = pack(folder / "facts.parquet", folder / "packed", memory="4GB")
-    return {"facts": found.num_facts, "entities": found.num_entities, "bytes a fact": found.num_bytes / found.num_facts}
+    return {
+        "facts": found.num_facts,
+        "entities": found.num_entities,
+        "bytes a fact": found.num_bytes / found.num_facts,
+    }
 
 
-def _opened(folder: Path):
+def _opened(folder: Path) -> "tuple[PackedKnowledgeBase, float]":
     from neurallp.io.triples.packed import open_packed
 
     start = time.perf_counter()
@@ -121,7 +136,8 @@ def _opened(folder: Path):
     return kb, time.perf_counter() - start
 
 
-def stage_ask(folder: Path, num_facts: int) -> dict:
+def stage_ask(folder: Path, num_facts: int) -> dict[str, float]:
+    """Ask questions; the first of each query, which loads what it needs, is told apart."""
     from neurallp.reasoning.reasoner import Reasoner
 
     kb, opening = _opened(folder)
@@ -139,7 +155,10 @@ def stage_ask(folder: Path, num_facts: int) -> dict:
     return {"open s": opening, "first ms": 1000 * max(times[: len(queries)]), "p50 ms": p50, "p95 ms": p95}
 
 
-def stage_apply(folder: Path, num_facts: int, num_steps: int = 2, num_rules: int = NUM_RULES) -> dict:
+def stage_apply(
+    folder: Path, num_facts: int, num_steps: int = 2, num_rules: int = NUM_RULES
+) -> dict[str, float]:
+    """Apply rules with DuckDB."""
     from neurallp.scale.apply import Application, Options
     from neurallp.scale.engines import open_engine
     from neurallp.scale.queries import Wanted
@@ -190,7 +209,10 @@ def _short(value: object) -> object:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    """Run the stages on graphs of several sizes."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("sizes", nargs="+", type=float)
     parser.add_argument("--folder", type=Path, default=Path("scale"))
     parser.add_argument("--stages", nargs="+", default=list(STAGES), choices=list(STAGES))

@@ -50,7 +50,10 @@ def test_apply_predicts_and_a_dry_run_only_estimates(folder):
     call("predict", model, facts, "-k", 5, "--relation", "r", "--out", folder / "r.parquet")
     (name,) = told["files"]
     found, expected = (parquet.read_table(path).to_pylist() for path in (out / name, folder / "r.parquet"))
-    pairs = [sorted((row["head"], row["tail"], round(row["score"], 9)) for row in rows) for rows in (found, expected)]
+    pairs = [
+        sorted((row["head"], row["tail"], round(row["score"], 9)) for row in rows)
+        for rows in (found, expected)
+    ]
     assert pairs[0] == pairs[1]
     assert told["files"][name]["rows"] == len(expected) > 0
 

@@ -22,7 +22,9 @@ def packed(kb):
 def test_rows_are_the_paths_along_the_body(body):
     kb = packed(weighted_samples.random_kb(0, 40))
     pairs = product(range(len(kb.entities)), repeat=2)
-    assert Estimator(kb).paths(body) == sum(1 for ends in pairs for _ in find_paths(kb.operators, body, *ends))
+    assert Estimator(kb).paths(body) == sum(
+        1 for ends in pairs for _ in find_paths(kb.operators, body, *ends)
+    )
 
 
 def test_every_rule_but_the_prior_has_a_cost():

@@ -17,7 +17,9 @@ def kb():
 def excluded(kb, source, query, excludes_linked):
     weighted = WeightedRules(kb.relations, kb.reflexive_relations, {}, excludes_linked)
     sources = np.array([kb.entities.id("e"), kb.entities.id(source)])
-    rows, entities = ExcludedCandidates(weighted, Operators.of(kb)).pairs(sources, kb.relations.operator_id(query))
+    rows, entities = ExcludedCandidates(weighted, Operators.of(kb)).pairs(
+        sources, kb.relations.operator_id(query)
+    )
     return {kb.entities[entity] for row, entity in zip(rows, entities, strict=True) if row == 1}
 
 

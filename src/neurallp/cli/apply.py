@@ -24,7 +24,9 @@ MAX_SHOWN = 20
 def apply(
     model: Source,
     data: Data,
-    out: Annotated[Path, typer.Option(help="The folder for the predictions, a Parquet file for each relation.")],
+    out: Annotated[
+        Path, typer.Option(help="The folder for the predictions, a Parquet file for each relation.")
+    ],
     engine: Annotated[Literal["duckdb", "spark"], typer.Option(help="What runs the queries.")] = "duckdb",
     spark: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Spark's master, or sc://host for Spark Connect.")
@@ -41,14 +43,16 @@ def apply(
     max_rows: Annotated[
         int | None, typer.Option(min=0, help="Leave out rules whose joins yield more rows than this.")
     ] = None,
-    memory: Annotated[str, typer.Option(help="Memory that is used before parts are written to disk.")] = "4GB",
+    memory: Annotated[
+        str, typer.Option(help="Memory that is used before parts are written to disk.")
+    ] = "4GB",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only estimate what each rule takes.")] = False,
     as_json: Json = False,
 ) -> None:
     """Derive new facts from all of DATA with weighted rules.
 
-    The answers are those of `predict`, computed by queries that need not fit into memory. A run that was stopped
-    goes on where it was. summary.json tells what was left out.
+    The answers are those of `predict`, computed by queries that need not fit into memory. A run that was
+    stopped goes on where it was. summary.json tells what was left out.
     """
     from ..scale.apply import Application, Options
     from ..scale.engines import open_engine
@@ -79,7 +83,9 @@ def _rules_of(model: Path, min_probability: float) -> "tuple[WeightedRules, Cali
 
     program = load_program(model)
     if not isinstance(program, LearnedProgram) or program.weighted_rules is None:
-        raise ModelError(f"{model} has no weighted rules. Make some with `neurallp weigh` or `neurallp learn`.")
+        raise ModelError(
+            f"{model} has no weighted rules. Make some with `neurallp weigh` or `neurallp learn`."
+        )
     if min_probability and program.calibration is None:
         raise ModelError(f"{model} is not calibrated. Run `neurallp calibrate {model} DATA` first.")
     return program.weighted_rules, program.calibration

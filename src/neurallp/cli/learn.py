@@ -82,7 +82,11 @@ def learn(
     from ..pipeline.learn import learn as learn_program
     from .callbacks import LearningProgress
 
-    wanted |= {"engine": engine, "device": "cpu" if workers > 1 else choose_device(device, engine), "workers": workers}
+    wanted |= {
+        "engine": engine,
+        "device": "cpu" if workers > 1 else choose_device(device, engine),
+        "workers": workers,
+    }
     with LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks:
         program = learn_program(split, minutes=clock, callbacks=callbacks, **wanted)
         in_time = not (clock.is_over or callbacks.is_interrupted)

@@ -16,7 +16,9 @@ def pack(
     model: Annotated[
         Path | None, typer.Option(help="Number the relations as this model does, to open with it at once.")
     ] = None,
-    memory: Annotated[str, typer.Option(help="Memory that is used before parts are written to disk.")] = "4GB",
+    memory: Annotated[
+        str, typer.Option(help="Memory that is used before parts are written to disk.")
+    ] = "4GB",
     as_json: Json = False,
 ) -> None:
     """Pack triples into arrays that open at once and that processes share.
@@ -37,8 +39,8 @@ def pack(
     skipped = f", {found.num_literals:,} literals skipped" if found.num_literals else ""
     console.print(
         escape(
-            f"{found.num_facts:,} facts of {found.num_relations:,} relations between {found.num_entities:,} entities "
-            f"in {out}: {found.num_bytes / max(found.num_facts, 1):.1f} bytes a fact{skipped}."
+            f"{found.num_facts:,} facts of {found.num_relations:,} relations between {found.num_entities:,} "
+            f"entities in {out}: {found.num_bytes / max(found.num_facts, 1):.1f} bytes a fact{skipped}."
         ),
         soft_wrap=True,
     )

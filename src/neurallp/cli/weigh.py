@@ -65,8 +65,8 @@ def weigh(
         _require_relations(given, list(split.relations), f"{rules} has no rule for the relations of {data}.")
     with ShownProgress(quiet=as_json) as callbacks:
         plan = Plan(None, None, config)
-        where = {"device": "cpu" if workers > 1 else choose_device(device), "workers": workers}
-        made = learn(split, plan, given=given, callbacks=callbacks, **where)
+        where = "cpu" if workers > 1 else choose_device(device)
+        made = learn(split, plan, given=given, device=where, callbacks=callbacks, workers=workers)
     blind = split.without_test()
     metrics = evaluate_parts(made, blind, ["valid"], "auto", as_json) if len(blind.valid) else {}
     made.save(out, metrics)

@@ -95,18 +95,18 @@ class PackedOperators(Operators):
     csr: CsrSegments
 
     @cached_property
-    def sources(self) -> Ids:  # type: ignore[override]
+    def sources(self) -> Ids:
         """The source of each edge."""
         degrees = np.diff(self.csr.starts[self.csr.offsets])
         return np.repeat(np.arange(self.num_entities), degrees)
 
     @cached_property
-    def operators(self) -> Ids:  # type: ignore[override]
+    def operators(self) -> Ids:
         """The operator of each edge."""
         return np.repeat(self.csr.operators.astype(np.int64), np.diff(self.csr.starts))
 
     @cached_property
-    def targets(self) -> Ids:  # type: ignore[override]
+    def targets(self) -> Ids:
         """The target of each edge."""
         return self.csr.targets.astype(np.int64)
 
@@ -175,7 +175,7 @@ class PackedOperators(Operators):
         return np.where(found, place, -1)
 
 
-def _bisect(values: NDArray[Any], first: Ids, last: Ids, sought: int | Ids) -> Ids:
+def _bisect(values: NDArray[Any], first: NDArray[Any], last: NDArray[Any], sought: int | Ids) -> Ids:
     """Return for each range of ascending values the place of the first that is not below the one sought."""
     low, high = np.array(first, np.int64), np.array(last, np.int64)
     while (low < high).any():
@@ -217,7 +217,7 @@ class PackedKnowledgeBase(KnowledgeBase):
         )
 
     @cached_property
-    def facts(self) -> Ids:  # type: ignore[override]
+    def facts(self) -> Ids:
         """The facts by id, sorted by head, relation and tail; made in memory."""
         return np.stack(self.fact_columns(), axis=1).astype(np.int64)
 
@@ -226,8 +226,10 @@ class PackedKnowledgeBase(KnowledgeBase):
         csr = self.operators.csr
         forward = np.flatnonzero(csr.operators < len(self.relations))
         sizes = csr.starts[forward + 1] - csr.starts[forward]
-        edges = concatenate_ranges(csr.starts[forward].astype(np.int64), csr.starts[forward + 1].astype(np.int64))
-        heads = group_rows(csr.offsets)[forward]
+        edges = concatenate_ranges(
+            csr.starts[forward].astype(np.int64), csr.starts[forward + 1].astype(np.int64)
+        )
+        heads = group_rows(csr.offsets.astype(np.int64))[forward]
         return (
             np.repeat(heads.astype(np.int32), sizes),
             np.repeat(csr.operators[forward], sizes),
@@ -235,7 +237,7 @@ class PackedKnowledgeBase(KnowledgeBase):
         )
 
     def with_relations(self, relations: Relations) -> "KnowledgeBase":
-        """Return the same facts under another numbering, sorted anew; facts of other relations are left out."""
+        """Return the same facts under another numbering, sorted anew, without those of other relations."""
         if relations == self.relations:
             return self
         numbers = np.array([relations.find(name) for name in self.relations], np.int32)

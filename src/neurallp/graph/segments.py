@@ -38,7 +38,9 @@ class CsrSegments(NamedTuple):
     own: Small  # (segment,) the segments of these sources
 
 
-def sort_edges(heads: Small, relations: Small, tails: Small, num_entities: int, num_relations: int) -> CsrSegments:
+def sort_edges(
+    heads: Small, relations: Small, tails: Small, num_entities: int, num_relations: int
+) -> CsrSegments:
     """Return the segments of facts, each fact once, in both directions."""
     if 2 * len(heads) > MAX_EDGES:
         raise DataError(
@@ -51,7 +53,11 @@ def sort_edges(heads: Small, relations: Small, tails: Small, num_entities: int, 
     _place(heads, relations, tails, num_relations, bounds[:-1].copy(), keys)
     offsets = np.zeros(num_entities + 1, np.int32)
     num_edges, num_segments = _sort(keys, bounds, offsets)
-    columns = np.empty(num_segments, np.int32), np.empty(num_segments + 1, np.int32), np.empty(num_edges, np.uint32)
+    columns = (
+        np.empty(num_segments, np.int32),
+        np.empty(num_segments + 1, np.int32),
+        np.empty(num_edges, np.uint32),
+    )
     _split(keys, bounds, offsets, *columns)
     return _complete(offsets, columns, num_relations)
 
@@ -114,7 +120,9 @@ def _sort(keys: Keys, bounds: Ids, offsets: Small) -> tuple[int, int]:
 
 
 @compiled(nogil=True, cache=True)
-def _split(keys: Keys, bounds: Ids, offsets: Small, operators: Small, starts: Small, targets: Unsigned) -> None:
+def _split(
+    keys: Keys, bounds: Ids, offsets: Small, operators: Small, starts: Small, targets: Unsigned
+) -> None:
     """Write the segments of sorted edges."""
     for entity in range(len(bounds) - 1):
         segment = offsets[entity] - 1

@@ -1,6 +1,7 @@
 """Domains: how likely an entity has any answer to a query, judged from the relations that it has."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..graph.arrays import Floats, Ids, concatenate_ranges, group_by
 from ..graph.knowledge_base import KnowledgeBase
@@ -19,8 +20,17 @@ class Domains:
             csr = kb.operators.csr
             self._of_entity, self._operators = csr.offsets, csr.operators
             self._of_operator, self._entities = csr.operator_offsets, csr.sources
-            self._sizes = np.diff(self._of_operator)
-            return
+        else:
+            self._count_pairs(kb, num_operators)
+        self._sizes = np.diff(self._of_operator)
+
+    _of_entity: NDArray[np.integer]
+    _operators: NDArray[np.integer]
+    _of_operator: NDArray[np.integer]
+    _entities: NDArray[np.integer]
+
+    def _count_pairs(self, kb: KnowledgeBase, num_operators: int) -> None:
+        """Group the distinct pairs of entity and operator both ways."""
         questions = ask_both_ways(kb.facts, len(kb.relations))
         pairs = np.unique(questions.sources * num_operators + questions.queries)
         sources, operators = np.divmod(pairs, num_operators)
@@ -28,7 +38,6 @@ class Domains:
         self._operators = operators[order]
         order, self._of_operator = group_by(operators, num_operators)
         self._entities = sources[order]
-        self._sizes = np.diff(self._of_operator)
 
     def confidences(self, query: int) -> Floats:
         """Return for each operator the fraction of its entities that have an answer to `query`, smoothed."""
@@ -41,9 +50,9 @@ class Domains:
     def _count_shared(self, query: int) -> Ids:
         """Return for each operator how many entities have it and an answer to `query`."""
         if self._shared is not None:
-            return self._shared[query]
+            return np.asarray(self._shared[query])
         first, last = self._of_operator[query : query + 2]
-        places = self._places(self._entities[first:last])[1]
+        places = self._places(self._entities[first:last].astype(np.int64))[1]
         return np.bincount(self._operators[places], minlength=len(self._sizes))
 
     def log_odds(self, sources: Ids, query: int) -> Floats:
@@ -59,5 +68,7 @@ class Domains:
 
     def _places(self, sources: Ids) -> tuple[Ids, Ids]:
         """Return which entity each place of `_operators` belongs to, by row, and the places."""
-        starts, stops = (each[sources].astype(np.int64) for each in (self._of_entity[:-1], self._of_entity[1:]))
+        starts, stops = (
+            each[sources].astype(np.int64) for each in (self._of_entity[:-1], self._of_entity[1:])
+        )
         return np.repeat(np.arange(len(sources)), stops - starts), concatenate_ranges(starts, stops)

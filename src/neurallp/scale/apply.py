@@ -1,4 +1,4 @@
-"""Rules applied to all facts at once: ranked new facts with scores and probabilities, a file for each relation.
+"""Rules applied to all facts at once: new facts with scores and probabilities, a file for each relation.
 
 They are those of `Reasoner.predict`: the same rules, exclusions, probabilities and order.
 """
@@ -6,7 +6,7 @@ They are those of `Reasoner.predict`: the same rules, exclusions, probabilities 
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError, import_extra
+from ..graph.arrays import Floats
 from ..graph.packed import PackedKnowledgeBase, StringTable
 from ..graph.vocabulary import is_inverse, relation_of
 from ..io.files import atomic_write
 from ..io.predictions import COLUMNS
+from ..io.rules.scored import CHAINS
 from ..io.rules.sql import literal
 from ..io.triples.packed import names_table
 from ..reasoning.calibration import Calibration
@@ -29,7 +31,7 @@ from ..weighting.kinds.base import Candidate
 from ..weighting.weighted_rules import WeightedRules
 from .engines import Engine
 from .estimate import Cost, Estimator
-from .queries import CHAINS, Body, Part, RuleQueries, Wanted, answers, pairs, probability_of, shared_prefixes
+from .queries import Body, Part, RuleQueries, Wanted, answers, pairs, probability_of, shared_prefixes
 
 SUMMARY = "summary.json"
 RUN = "run.json"
@@ -49,7 +51,7 @@ class Options:
     """What is asked for, and which rules are left out."""
 
     queries: tuple[int, ...]
-    wanted: Wanted = Wanted()
+    wanted: Wanted = field(default_factory=Wanted)
     max_rows: int | None = None  # a rule of more rows is left out; None: such a rule is an error
 
 
@@ -134,7 +136,9 @@ class Application:
         run = sha256(b"".join([*numbers, rules.encode(), asked.encode()])).hexdigest()
         path = self.out / RUN
         if path.exists() and json.loads(path.read_text("utf-8")) != run:
-            raise DataError(f"{self.out} has predictions of other rules, facts or options. Give another --out.")
+            raise DataError(
+                f"{self.out} has predictions of other rules, facts or options. Give another --out."
+            )
         atomic_write(path, json.dumps(run))
 
     def _prepare(self, engine: Engine) -> None:
@@ -221,7 +225,7 @@ class Application:
         entities = np.flatnonzero(values).astype(np.int32)
         engine.load("dense", {"entity": entities, "prior": values[entities]})
         everyone = np.arange(len(self.kb.entities))
-        domain = np.zeros(len(everyone))
+        domain: Floats = np.zeros(len(everyone))
         if self.calibration is not None:
             domain = self.domains.log_odds(everyone, query)
         engine.load("domains", {"source": everyone.astype(np.int32), "domain": domain})
@@ -240,8 +244,9 @@ class Application:
         operator = self.weighted.relations.operator_name(query)
         ends = ("t", "h") if is_inverse(operator) else ("h", "t")
         return (
-            f"SELECT a.source, a.place, {ends[0]}.name AS head, {literal(relation_of(operator))} AS relation, "
-            f"{ends[1]}.name AS tail, a.probability, a.score, a.known = 1 AS known FROM ({found}) a "
+            f"SELECT a.source, a.place, {ends[0]}.name AS head, "
+            f"{literal(relation_of(operator))} AS relation, {ends[1]}.name AS tail, "
+            f"a.probability, a.score, a.known = 1 AS known FROM ({found}) a "
             "JOIN names h ON h.id = a.source JOIN names t ON t.id = a.entity"
         )
 
@@ -257,7 +262,7 @@ class Application:
         return summary
 
 
-def describe(cost: Cost) -> Mapping[str, Any]:
+def describe(cost: Cost) -> dict[str, Any]:
     """Return what a rule takes, for a summary."""
     return {"rule": cost.text, "rows": cost.rows, "bytes": cost.num_bytes, "minutes": round(cost.minutes, 2)}
 

@@ -1,4 +1,4 @@
-"""The SQL that applies the rules of one query to facts: what each rule adds, scores, and the best new answers.
+"""The SQL that applies the rules of one query to facts: what each rule adds, scores, and the best answers.
 
 Every statement runs on DuckDB and on Spark. Entities and operators are ids. Facts of relation r are the table
 facts_r(source, target, leaving, arriving); an inverse operator swaps its columns.
@@ -91,7 +91,9 @@ def shared_prefixes(bodies: Sequence[Body]) -> Iterator[Body]:
     for body in bodies:
         for length in range(2, len(body) + 1):
             counts[body[:length]] = counts.get(body[:length], 0) + 1
-    yield from sorted((body for body, count in counts.items() if count > 1), key=lambda body: (len(body), body))
+    yield from sorted(
+        (body for body, count in counts.items() if count > 1), key=lambda body: (len(body), body)
+    )
 
 
 # Scores
@@ -100,8 +102,8 @@ def shared_prefixes(bodies: Sequence[Body]) -> Iterator[Body]:
 def pairs(rules: RuleQueries, part: Part, *, links: str | None, excludes_source: bool) -> str:
     """Return each pair of source and entity that a rule, a known fact or an exclusion is about.
 
-    amount is the sum over rules. listed: a rule predicts the entity; known: it is a fact already; excluded: it
-    is no candidate. `links` has all edges of all operators where linked entities are no candidates.
+    amount is the sum over rules. listed: a rule predicts the entity; known: it is a fact already; excluded:
+    it is no candidate. `links` has all edges of all operators where linked entities are no candidates.
     """
     rows = [
         "SELECT source, entity, amount, 1 AS listed, 0 AS known, 0 AS linked FROM amounts a",
@@ -129,39 +131,53 @@ class Wanted:
     min_probability: float = 0.0
 
 
-def answers(wanted: Wanted, total: float, probability: str) -> str:
-    """Return the best answers of each source: source, entity, score, known, probability, place.
+#: The best answers of each source, from the tables pairs, dense(entity, prior) and domains(source, domain).
+ANSWERS = """
+WITH scored AS (
+  SELECT p.source, p.entity, p.listed, p.known, p.excluded, coalesce(d.prior, 0.0e0) AS prior,
+         p.amount + coalesce(d.prior, 0.0e0) AS score
+  FROM pairs p LEFT JOIN dense d ON d.entity = p.entity),
+sums AS (
+  SELECT source, sum(known) AS num_known,
+         {total} + sum(CASE WHEN excluded = 0 AND known = 0 THEN {exponential} ELSE 0.0e0 END - exp(prior))
+           AS others,
+         sum(CASE WHEN excluded = 0 AND known = 1 THEN {exponential} ELSE 0.0e0 END) AS of_known
+  FROM scored GROUP BY source),
+ranked AS (
+  SELECT source, entity, score, known,
+         row_number() OVER (PARTITION BY source ORDER BY round(score, {digits}) DESC, entity) AS place
+  FROM scored WHERE listed = 1 AND excluded = 0 AND score > prior AND score > 0 AND known <= {known}),
+evidence AS (
+  SELECT r.source, r.entity, r.score, r.known, r.place, s.num_known, {odds} AS odds, m.domain,
+         CASE WHEN s.num_known = 0 THEN 0.0e0
+              ELSE ln(greatest(s.others / (s.others + s.of_known), {clip})) END AS unknown
+  FROM ranked r JOIN sums s ON s.source = r.source LEFT JOIN domains m ON m.source = r.source
+  WHERE r.place <= {k}),
+told AS (
+  SELECT source, entity, score, known, place,
+         CASE WHEN known = 1 THEN NULL ELSE {probability} END AS probability
+  FROM evidence)
+SELECT * FROM told WHERE {likely}"""
 
-    `total` is the sum of the exponentials of the dense terms of all entities. The tables are pairs,
-    dense(entity, prior) and domains(source, domain).
+
+def answers(wanted: Wanted, total: float, probability: str) -> str:
+    """Return the best answers of each source: source, entity, score, known, place, probability.
+
+    `total` is the sum of the exponentials of the dense terms of all entities: what is left of it without the
+    pairs, and with their scores, normalises scores.
     """
-    scored = (
-        "SELECT p.source, p.entity, p.listed, p.known, p.excluded, coalesce(d.prior, 0.0e0) AS prior, "
-        "p.amount + coalesce(d.prior, 0.0e0) AS score FROM pairs p LEFT JOIN dense d ON d.entity = p.entity"
-    )
     exponential = f"exp(least(score, {MAX_SCORE}.0e0))"
-    sums = (
-        f"SELECT source, {_number(total)} + sum(CASE WHEN excluded = 0 AND known = 0 THEN {exponential} ELSE 0.0e0 END "
-        f"- exp(prior)) AS others, sum(CASE WHEN excluded = 0 AND known = 1 THEN {exponential} ELSE 0.0e0 END) "
-        "AS of_known, sum(known) AS num_known FROM scored GROUP BY source"
-    )
-    kept = "" if wanted.known else " AND known = 0"
-    ranked = (
-        "SELECT source, entity, score, known, row_number() OVER (PARTITION BY source "
-        f"ORDER BY round(score, {DIGITS}) DESC, entity) AS place FROM scored "
-        f"WHERE listed = 1 AND excluded = 0 AND score > prior AND score > 0{kept}"
-    )
-    evidence = (
-        f"SELECT r.source, r.entity, r.score, r.known, r.place, s.num_known, {_log_odds(f'{exponential} / s.others')} "
-        f"AS odds, CASE WHEN s.num_known = 0 THEN 0.0e0 ELSE ln(greatest(s.others / (s.others + s.of_known), {_number(CLIP)})) "
-        f"END AS unknown, m.domain FROM ranked r JOIN sums s ON s.source = r.source "
-        f"LEFT JOIN domains m ON m.source = r.source WHERE r.place <= {wanted.k}"
-    )
-    likely = f"known = 1 OR probability >= {_number(wanted.min_probability)}" if wanted.min_probability else "1 = 1"
-    return (
-        f"WITH scored AS ({scored}), sums AS ({sums}), ranked AS ({ranked}), evidence AS ({evidence}), "
-        f"told AS (SELECT source, entity, score, known, place, CASE WHEN known = 1 THEN NULL ELSE {probability} END "
-        f"AS probability FROM evidence) SELECT * FROM told WHERE {likely}"
+    likely = f"known = 1 OR probability >= {_number(wanted.min_probability)}"
+    return ANSWERS.format(
+        total=_number(total),
+        exponential=exponential,
+        digits=DIGITS,
+        known=int(wanted.known),
+        odds=_log_odds(f"{exponential} / s.others"),
+        clip=_number(CLIP),
+        k=wanted.k,
+        probability=probability,
+        likely=likely if wanted.min_probability else "1 = 1",
     )
 
 

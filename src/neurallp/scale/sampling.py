@@ -5,8 +5,6 @@ that they reach in a few steps; every fact between these entities is kept. Hubs 
 from a few of them one reaches everything.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from ..errors import ConfigError
@@ -41,13 +39,13 @@ def sample(data: KnowledgeBase | Split, num_facts: int, seed: int = 0) -> Knowle
         return np.column_stack([numbers[own[:, 0]], own[:, 1], numbers[own[:, 2]]])
 
     if isinstance(data, Split):
-        parts = {name: restrict(getattr(data, name)) for name in ("facts", "train", "valid", "test")}
-        return replace(data, entities=names, **parts)
+        facts, train, valid, test = map(restrict, (data.facts, data.train, data.valid, data.test))
+        return Split(names, data.relations, facts, train, valid, test, data.num_duplicates)
     return KnowledgeBase(names, data.relations, restrict(_facts_between(operators, kept, members)))
 
 
 def draw_entities(operators: Operators, num_facts: int, seed: int = 0) -> Flags:
-    """Return which entities belong to a sample: drawn ones and their neighbourhoods, twice as many each time."""
+    """Return which entities belong to a sample: drawn ones and what they reach, until there are enough."""
     if num_facts < 1:
         raise ConfigError(f"A sample must have at least 1 fact, got {num_facts}.")
     order = np.random.default_rng(seed).permutation(operators.num_entities)

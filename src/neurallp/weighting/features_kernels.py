@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from ..graph.arrays import Flags, Floats, Ids
 from ..graph.compilation import kernel_function
 from ..graph.kernels import inverse_in_kernel
-from ..graph.segments import CsrSegments, Small, Unsigned
+from ..graph.segments import CsrSegments as CsrSegments
+from ..graph.segments import Small as Small
+from ..graph.segments import Unsigned as Unsigned
 
 FeatureValues = NDArray[np.float32] | NDArray[np.float64]
 

@@ -32,7 +32,9 @@ class GraphIndex:
     def targets_of(self, operator: int) -> Ids:
         """Return the entities that an operator leads to, ascending; kept once computed."""
         if operator not in self._targets:
-            self._targets[operator] = np.unique(self.operators.targets_at(self.operators.edges_by_operator(operator)))
+            self._targets[operator] = np.unique(
+                self.operators.targets_at(self.operators.edges_by_operator(operator))
+            )
         return self._targets[operator]
 
     @cached_property
@@ -93,7 +95,9 @@ class MaskedGraph:
     def _links(self) -> set[int]:
         """Return the operators that link source and answer."""
         edges = self.operators.edges_out_of(np.array([self.source]))
-        return set(self.operators.operators_at(edges)[self.operators.targets_at(edges) == self.answer].tolist())
+        return set(
+            self.operators.operators_at(edges)[self.operators.targets_at(edges) == self.answer].tolist()
+        )
 
     @property
     def num_entities(self) -> int:

@@ -1,7 +1,7 @@
 """Weighting in several processes: queries are fitted independently, so each process takes some of them.
 
-Every fit depends on the facts, the settings and its query alone, so the weights are the same bytes as those of
-one process. The queries of a process that is lost are fitted again in a new one.
+Every fit depends on the facts, the settings and its query alone, so the weights are the same bytes as those
+of one process. The queries of a process that is lost are fitted again in a new one.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -61,7 +61,8 @@ class ProcessWeighting(Weighting):
         while place < len(tasks):
             if restarts > MAX_RESTARTS:
                 raise LostWorkersError(
-                    f"Worker processes were lost {restarts} times. Is there memory for {self.num_workers} of them?"
+                    f"Worker processes were lost {restarts} times. "
+                    f"Is there memory for {self.num_workers} of them?"
                 )
             restarts += 1
             for number, result in self._attempt(work, {i: t for i, t in enumerate(tasks) if i not in done}):

@@ -97,7 +97,11 @@ def answers(reasoner, kb):
     for name, relation in product(kb.entities, kb.relations):
         for end in ("head", "tail"):
             for answer in reasoner.ask(**{end: name}, relation=relation, k=20):
-                found[end, name, relation, answer.entity] = (round(answer.score, 9), answer.rank, answer.is_known)
+                found[end, name, relation, answer.entity] = (
+                    round(answer.score, 9),
+                    answer.rank,
+                    answer.is_known,
+                )
     return found
 
 
@@ -172,7 +176,7 @@ def test_a_header_is_skipped_and_a_damaged_folder_is_refused(tmp_path):
     assert list(open_packed(tmp_path / "packed").named_facts()) == [("a", "r", "b")]
     with (tmp_path / "packed" / "targets.npy").open("ab") as file:
         file.write(b"more")
-    with pytest.raises(DataError, match="targets.npy has another size"):
+    with pytest.raises(DataError, match=r"targets\.npy has another size"):
         open_packed(tmp_path / "packed")
 
 

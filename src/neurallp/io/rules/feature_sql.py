@@ -1,7 +1,7 @@
 """The features of weighted rules in SQL, as `weighting.kinds` defines them. Runs on DuckDB and on Spark.
 
-Steps are edges of one operator, or of several with columns that tell them apart (`keys`, such as the number of
-a rule): (source, target, leaving, arriving), where leaving counts the edges of the operator with the same
+Steps are edges of one operator, or of several with columns that tell them apart (`keys`, such as the number
+of a rule): (source, target, leaving, arriving), where leaving counts the edges of the operator with the same
 source, and arriving those with the same target. A query results in (source, entity, forward, backward).
 """
 
@@ -54,7 +54,8 @@ def anchored(steps: str, others: str, asked: str, keys: Keys = ()) -> str:
     return (
         f"SELECT {_listed(keys, 'x')}x.source, x.target AS neighbour, a.target AS entity, "
         f"count(*) / (max(x.arriving) - 1.0e0 + {SMOOTHING}) AS confidence "
-        f"FROM {steps} x JOIN {others} o ON {_equal(keys, 'o', 'x')}o.target = x.target AND o.source <> x.source "
+        f"FROM {steps} x JOIN {others} o "
+        f"ON {_equal(keys, 'o', 'x')}o.target = x.target AND o.source <> x.source "
         f"JOIN {asked} a ON a.source = o.source WHERE x.source <> x.target AND a.target <> x.source "
         f"GROUP BY {_listed(keys, 'x')}x.source, x.target, a.target"
     )
@@ -78,8 +79,9 @@ def mirrored(steps: str, asked: str, keys: Keys = ()) -> str:
         f"LEFT JOIN {asked} a ON a.source = t.source AND a.target = g.source"
     )
     return (
-        f"SELECT {_listed(keys)}source, neighbour, entity, (tally - is_answer) / (size - 1.0e0 + {SMOOTHING}) "
-        f"AS confidence FROM ({grouped}) q WHERE tally > is_answer"
+        f"SELECT {_listed(keys)}source, neighbour, entity, "
+        f"(tally - is_answer) / (size - 1.0e0 + {SMOOTHING}) AS confidence "
+        f"FROM ({grouped}) q WHERE tally > is_answer"
     )
 
 

@@ -43,8 +43,10 @@ WITH own AS MATERIALIZED (SELECT * FROM rules WHERE query = asked),
 all_steps AS MATERIALIZED (SELECT * FROM steps),
 asked_edges AS MATERIALIZED (SELECT source, target FROM all_steps WHERE operator = asked),
 {walks},
-anchoring AS (SELECT r.number, s.* FROM own r JOIN all_steps s ON r.kind = 'anchored' AND s.operator = r.step1),
-mirroring AS (SELECT r.number, s.* FROM own r JOIN all_steps s ON r.kind = 'mirrored' AND s.operator = r.step1),
+anchoring AS (
+  SELECT r.number, s.* FROM own r JOIN all_steps s ON r.kind = 'anchored' AND s.operator = r.step1),
+mirroring AS (
+  SELECT r.number, s.* FROM own r JOIN all_steps s ON r.kind = 'mirrored' AND s.operator = r.step1),
 confidences AS (
   {anchored}
   UNION ALL {mirrored}),

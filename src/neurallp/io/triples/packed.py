@@ -1,7 +1,7 @@
 """Packed folders: a knowledge base as arrays that are memory-mapped, so that opening one takes no time.
 
-Triples are streamed through DuckDB, which holds no more than a memory limit. Entities are numbered in the order
-of their names (UTF-8 bytes), so that equal facts give equal folders and a name is found by bisection.
+Triples are streamed through DuckDB, which holds no more than a memory limit. Entities are numbered in the
+order of their names (UTF-8 bytes), so that equal facts give equal folders and a name is found by bisection.
 """
 
 import json
@@ -99,7 +99,12 @@ def _write(folder: Path, database: Database, stream: Stream, given: Relations | 
     reflexive = PackedKnowledgeBase(Relations([]), PackedOperators(len(relations), csr), relations)
     sizes = {file.name: file.stat().st_size for file in sorted(folder.glob("*.npy"))}
     found = Packed(
-        num_entities, len(relations), num_facts, num_given - num_facts, stream.num_literals, sum(sizes.values())
+        num_entities,
+        len(relations),
+        num_facts,
+        num_given - num_facts,
+        stream.num_literals,
+        sum(sizes.values()),
     )
     description = {
         "format": FORMAT,
@@ -116,8 +121,10 @@ def _write(folder: Path, database: Database, stream: Stream, given: Relations | 
 
 def _relations(database: Database, stream: Stream, given: Relations | None) -> Relations:
     """Return the relations of the triples, after checking all names; those given come first."""
-    bad = f"head IS NULL OR tail IS NULL OR relation IS NULL OR head = '' OR tail = '' OR relation = '' " \
+    bad = (
+        f"head IS NULL OR tail IS NULL OR relation IS NULL OR head = '' OR tail = '' OR relation = '' "
         f"OR starts_with(relation, '{INVERSE_MARK}')"
+    )
     if faults := database.rows(f"SELECT head, relation, tail FROM triples WHERE {bad} LIMIT 1"):
         raise FormatError(
             f"{stream.path}: the triple {faults[0]} has an empty name, or a relation that starts with "
@@ -137,7 +144,9 @@ def _write_names(folder: Path, database: Database) -> int:
     with (folder / "names.bin").open("wb") as file:
         for batch in database.batches(f"{names} ORDER BY name"):
             column = batch.column(0).cast(pa.large_string())
-            bounds = np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column) + 1]
+            bounds = np.frombuffer(column.buffers()[1], np.int64)[
+                column.offset : column.offset + len(column) + 1
+            ]
             file.write(memoryview(column.buffers()[2] or b"")[bounds[0] : bounds[-1]])
             lengths.append(np.diff(bounds))
     offsets = np.zeros(1 + sum(map(len, lengths)), np.int64)
@@ -156,7 +165,7 @@ def _number(folder: Path, database: Database, relations: Relations) -> tuple[Any
     database.register("names", names_table(table))
     numbers = pa.array(np.arange(len(relations), dtype=np.int32))
     database.register("numbered", pa.table({"name": pa.array(list(relations), pa.string()), "id": numbers}))
-    (num,), = database.rows("SELECT count(*) FROM triples")
+    ((num,),) = database.rows("SELECT count(*) FROM triples")
     columns = tuple(np.empty(num, np.int32) for _ in range(3))
     start = 0
     query = (
@@ -219,4 +228,3 @@ def _map(folder: Path, name: str) -> Any:
         return np.load(path)
     # Copy-on-write pages: compiled loops take writable arrays, so one version of them serves both kinds.
     return np.asarray(np.load(path, mmap_mode="c"))
-

@@ -98,7 +98,8 @@ def _shortened(term: str) -> str:
     inner = f"{term}[2:-2]"
     spaces = sorted(PREFIXES.items(), key=lambda pair: -len(pair[1]))
     cases = "".join(
-        f" WHEN starts_with({inner}, {literal(space)}) THEN {literal(prefix + ':')} || {inner}[{len(space) + 1}:]"
+        f" WHEN starts_with({inner}, {literal(space)}) "
+        f"THEN {literal(prefix + ':')} || {inner}[{len(space) + 1}:]"
         for prefix, space in spaces
     )
     own = f" WHEN starts_with({inner}, '{OWN}') THEN url_decode({inner}[{len(OWN) + 1}:])"
