@@ -107,9 +107,15 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
     assert not (tmp_path / "out" / ".work").exists()
 
 
-def test_results_of_other_options_are_not_continued(tmp_path):
+def test_results_of_other_options_or_facts_are_not_continued(tmp_path):
     kb, weighted = sample(tmp_path, 0)
     run(Application(weighted, kb, None, tmp_path / "out", Options((0,))))
+    facts = list(kb.named_facts())
+    write_triples(tmp_path / "others.tsv", [*facts[1:], (facts[0][2], facts[0][1], "g")])
+    pack(tmp_path / "others.tsv", tmp_path / "others")
+    others = open_packed(tmp_path / "others")
+    with pytest.raises(DataError, match="Give another --out"):
+        run(Application(weighted, others, None, tmp_path / "out", Options((0,))))
     with pytest.raises(DataError, match="Give another --out"):
         run(Application(weighted, kb, None, tmp_path / "out", Options((0,), Wanted(2))))
 

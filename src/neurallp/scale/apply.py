@@ -130,10 +130,12 @@ class Application:
 
     def _require_same_run(self) -> None:
         """Note what is applied to what; raise where the folder has the results of something else."""
-        numbers = [own.weights.tobytes() for own in self.weighted.queries.values()]
-        rules = repr([(query, own.rules) for query, own in self.weighted.queries.items()])
-        asked = repr((self.options, self.calibration, repr(self.kb), self.weighted.excludes_linked))
-        run = sha256(b"".join([*numbers, rules.encode(), asked.encode()])).hexdigest()
+        rules = [(query, own.rules, own.weights.tobytes()) for query, own in self.weighted.queries.items()]
+        asked = repr((rules, self.options, self.calibration, self.weighted.excludes_linked))
+        digest = sha256(asked.encode())
+        for column in (*self.kb.operators.csr[:4], self._names.offsets, self._names.text):
+            digest.update(np.ascontiguousarray(column))
+        run = digest.hexdigest()
         path = self.out / RUN
         if path.exists() and json.loads(path.read_text("utf-8")) != run:
             raise DataError(
@@ -148,9 +150,15 @@ class Application:
             if not path.exists():
                 _write_steps(path, self.kb, relation)
             engine.view(f"facts_{relation}", str(path))
-        assert isinstance(self.kb.entities, StringTable)
-        names = names_table(self.kb.entities)
+        names = names_table(self._names)
         engine.load("names", {name: names.column(name) for name in names.column_names})
+
+    @property
+    def _names(self) -> StringTable:
+        """The names of entities."""
+        names = self.kb.entities
+        assert isinstance(names, StringTable)
+        return names
 
     def _used(self) -> set[int]:
         """Return the relations of the queries and of their rules; all where linked entities are excluded."""
