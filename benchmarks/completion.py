@@ -47,6 +47,7 @@ def measure(data: Path, seed: int, minutes: float | None) -> dict[str, Any]:
     return {
         "data": data.name,
         "seed": seed,
+        "minutes": minutes,
         "length": plan["weighting"]["max_length"],
         "kinds": ",".join(plan["weighting"]["kinds"]),
         "rules": learned["rules"],

@@ -36,18 +36,27 @@ def code_spans(page: Path) -> Iterator[Span]:
             yield from (Span(page, number, text) for text in re.findall(r"`([^`]+)`", line))
 
 
+#: Languages of code blocks that hold no commands: Python, notebooks, files, and what Sphinx fills in.
+NO_COMMANDS = ("python", "text", "{code-cell}", "{file}", "{toctree}", "{glossary}")
+
+
 def block_lines(page: Path) -> Iterator[Span]:
-    """Yield the lines of code blocks that are not Python; lines that end in a backslash are joined."""
+    """Yield the lines of code blocks that may hold commands; lines that end in a backslash are joined."""
     in_block, language, pending = False, "", ""
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         if line.startswith("```"):
             in_block, language = not in_block, line[3:]
-        elif in_block and language != "python":
+        elif in_block and not language.startswith(NO_COMMANDS):
             if line.endswith("\\"):
                 pending += line[:-1] + " "
             else:
                 yield Span(page, number, pending + line)
                 pending = ""
+
+
+def python_blocks(page: Path) -> list[str]:
+    """Return the code blocks of a page that are Python."""
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
 def table_rows(page: Path) -> Iterator[list[str]]:

@@ -52,6 +52,8 @@ def exists(dotted: str) -> bool:
     `Rule.kind` is found among the public names, `extraction.extract_all` in `rules/extraction.py`.
     """
     parts = dotted.removeprefix("neurallp.").split(".")
+    if dotted.startswith("neurallp.") and _has(modules()[""], parts):
+        return True
     if parts[0][:1].isupper():
         return any(_has(path, parts) for path in modules().values())
     return any(

@@ -225,3 +225,13 @@ def test_replaced_scores_are_replaced_and_no_others(dense, value, data):
     np.testing.assert_array_equal(after.at(*cells), expected[cells])
     np.testing.assert_array_equal(before.dense(), dense)
     assert all((np.diff(after.row(walk)[0]) > 0).all() for walk in range(len(after)))
+
+
+def test_measures_are_a_table_with_a_row_for_each_treatment_of_ties():
+    pytest.importorskip("pyarrow")
+    measured = Evaluation.of(Ranks(np.array([0, 4]), np.array([1, 3])))
+    rows = {row["ties"]: row for row in measured.to_arrow().to_pylist()}
+    assert list(rows) == ["realistic", "optimistic", "pessimistic"]
+    assert rows["realistic"]["mrr"] == measured.mrr
+    assert rows["pessimistic"]["mrr"] < rows["optimistic"]["mrr"]
+    assert "hits@10" in measured._repr_html_()

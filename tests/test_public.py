@@ -29,6 +29,10 @@ def test_every_name_is_the_one_its_module_defines():
         assert getattr(neurallp, name) is getattr(import_module(module), name)
 
 
+def test_completion_shows_the_public_names_and_nothing_else():
+    assert set(dir(neurallp)) == {*neurallp.__all__, "__version__"}
+
+
 def test_a_star_import_brings_every_name():
     space = {}
     exec("from neurallp import *", space)

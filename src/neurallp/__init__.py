@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .qa.evaluation import QuestionMeasures
     from .qa.examples import WordQuestion
     from .reasoning.answers import Answer, Proof, WhyNot
+    from .reasoning.frames import Answers, PredictionBatches
     from .reasoning.reasoner import Reasoner
     from .rules.rule import Rule, RuleSet
 
@@ -47,6 +48,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "Answers",
     "Callbacks",
     "Checkpoints",
     "ConfigError",
@@ -60,6 +62,7 @@ __all__ = [
     "NeuralLP",
     "NeuralLPError",
     "Plan",
+    "PredictionBatches",
     "Program",
     "Proof",
     "QuestionConfig",
@@ -147,6 +150,10 @@ _HOMES = {
         "Proof",
         "WhyNot",
     ),
+    "reasoning.frames": (
+        "Answers",
+        "PredictionBatches",
+    ),
     "reasoning.reasoner": ("Reasoner",),
     "rules.rule": (
         "Rule",
@@ -161,3 +168,7 @@ def __getattr__(name: str) -> Any:
         if name in names:
             return getattr(import_module(f".{home}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

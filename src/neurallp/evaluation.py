@@ -1,13 +1,14 @@
 """Filtered ranks among all entities, with the tie rule, and the measures made of them; for every scorer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .graph.arrays import Floats, Ids
+from .graph.frames import Tabular, in_columns
 from .graph.questions import KnownAnswers, Questions
 from .graph.scores import Scores
 
@@ -95,8 +96,18 @@ class Measures:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Tabular):
     """Measures over a set of questions; optimistic and pessimistic bound the realistic ones."""
+
+    SCHEMA: ClassVar = {
+        "ties": "string",
+        "mrr": "double",
+        "hits@1": "double",
+        "hits@3": "double",
+        "hits@10": "double",
+        "mean_rank": "double",
+        "queries": "int64",
+    }
 
     realistic: Measures
     optimistic: Measures
@@ -117,6 +128,15 @@ class Evaluation:
     def mrr(self) -> float:
         """The realistic mean reciprocal rank."""
         return self.realistic.mrr
+
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """Return a row for each treatment of ties."""
+        ties = {"realistic": self.realistic, "optimistic": self.optimistic, "pessimistic": self.pessimistic}
+        rows = [
+            {"ties": name, **measures.as_dict(), "queries": self.num_questions}
+            for name, measures in ties.items()
+        ]
+        return in_columns(rows, self.SCHEMA)
 
     def as_dict(self) -> dict[str, object]:
         """Return one JSON object: the realistic measures, and the others under their names."""

@@ -39,3 +39,24 @@ def test_a_file_of_rules_answers_in_the_place_of_a_model(run, uncles):
     assert [(answer["entity"], answer["score"]) for answer in json.loads(out)] == [("xan", 0.9)]
     _, out, _ = run("explain", *uncles, "zoe", "uncle", "xan")
     assert out.startswith("uncle(zoe, xan) because father(zoe, yan) and brother(yan, xan)\nScore 0.9, rank 1")
+
+
+def test_answers_are_called_by_their_labels_and_asked_for_by_them(run, uncles, tmp_path):
+    (tmp_path / "labels.tsv").write_text("zoe\tZoe Smith\nxan\tXan Jones\n")
+    asked = ("--head", "Zoe Smith", "--relation", "uncle", "--labels", tmp_path / "labels.tsv")
+    code, out, _ = run("ask", *uncles, *asked)
+    assert code == 0
+    assert "Xan Jones" in out
+    (answer,) = json.loads(run("ask", *uncles, *asked, "--json")[1])
+    assert (answer["source"], answer["entity"], answer["label"]) == ("zoe", "xan", "Xan Jones")
+
+
+def test_proofs_are_told_with_labels(run, uncles, tmp_path):
+    (tmp_path / "labels.tsv").write_text("zoe\tZoe Smith\nyan\tYan Brown\nxan\tXan Jones\n")
+    fact = ("Zoe Smith", "uncle", "xan", "--labels", tmp_path / "labels.tsv")
+    _, out, _ = run("explain", *uncles, *fact)
+    assert "uncle(Zoe Smith, Xan Jones)" in out
+    assert "brother(Yan Brown, Xan Jones)" in out
+    told = json.loads(run("explain", *uncles, *fact, "--json")[1])
+    assert told["labels"] == {"xan": "Xan Jones", "yan": "Yan Brown", "zoe": "Zoe Smith"}
+    assert told["reasons"][0]["path"] == ["zoe", "yan", "xan"]

@@ -17,6 +17,9 @@ FEW = ("--epochs", 2, "--learning-rate", 0.01, "--no-weigh")
 #: Trials decide, on little data.
 SIZES = ("--candidates", 20, "--pairs", 20, "--questions", 60)
 
+#: Nothing is left to try.
+KINDS = ("--kinds", "chain,prior", "--length", 2, "--masking", "fact")
+
 #: Runs the command as a terminal would, also where this process was told to ignore Ctrl-C.
 COMMAND = """
 import signal
@@ -63,7 +66,15 @@ def test_every_flag_of_learn_reaches_its_setting(run, data, tmp_path):
         "--seed",
         7,
     ]
-    flags += ["--operators-per-query", 4, "--no-normalize", "--allow-source", "--memory-keys", "present"]
+    flags += [
+        "--operators-per-query",
+        4,
+        "--no-normalize",
+        "--allow-source",
+        "--memory-keys",
+        "present",
+        "--no-weigh",
+    ]
     assert run("learn", data, "--out", tmp_path, "--device", "cpu", *flags)[0] == 0
     config = json.loads((tmp_path / "config.json").read_text())
     assert config["model"] | {"embedding_size": 0, "hidden_size": 0} == {
@@ -91,7 +102,7 @@ def test_every_flag_of_learn_reaches_its_setting(run, data, tmp_path):
 def test_a_folder_with_train_alone_is_enough(run, tmp_path):
     ring = "".join(f"e{i}\tnext\te{(i + 1) % 6}\n" for i in range(6))
     folder = triples_folder(tmp_path / "data", train=ring)
-    code, out, err = run("learn", folder, "--out", tmp_path / "model", "--epochs", 4, "--patience", 1)
+    code, out, err = run("learn", folder, "--out", tmp_path / "model", "--epochs", 4, "--patience", 1, *KINDS)
     assert (code, err) == (0, "")
     assert out.startswith("Best of 4 epochs")
 
@@ -162,7 +173,7 @@ def test_without_a_terminal_only_results_are_printed(run, data, model):
 
 def test_resume_keeps_the_settings_of_the_run(run, data, model):
     before = load_model(model)
-    assert run("learn", data, "--out", model, "--resume", "--epochs", 3, "--json")[0] == 0
+    assert run("learn", data, "--out", model, "--resume", "--epochs", 3, "--json", "--no-weigh")[0] == 0
     after = load_model(model)
     assert after.history[:2] == before.history
     assert len(after.history) == 3
@@ -170,7 +181,9 @@ def test_resume_keeps_the_settings_of_the_run(run, data, model):
 
 
 def test_resume_refuses_other_settings_and_an_empty_folder(refuse, data, model, tmp_path):
-    assert "has num_steps 2, not 3" in refuse("learn", data, "--out", model, "--resume", "--steps", 3)
+    assert "has num_steps 2, not 3" in refuse(
+        "learn", data, "--out", model, "--resume", "--steps", 3, "--no-weigh"
+    )
     assert "nothing to resume" in refuse("learn", data, "--out", tmp_path / "none", "--resume")
 
 
@@ -181,7 +194,7 @@ def test_ctrl_c_in_the_first_epoch_leaves_an_earlier_model_unchanged(run, data, 
         raise KeyboardInterrupt
 
     monkeypatch.setattr("neurallp.neural.training.Training.step", stop)
-    assert run("learn", data, "--out", model, "--steps", 3)[0] == 130
+    assert run("learn", data, "--out", model, "--steps", 3, "--no-weigh")[0] == 130
     assert {path.name: path.read_bytes() for path in model.iterdir()} == before
 
 
@@ -195,10 +208,20 @@ def test_a_value_that_is_no_choice_is_refused_with_the_choices(refuse, data, fla
 
 
 def test_a_command_and_the_library_learn_the_same_rules(run, data, tmp_path):
-    code, *_ = run("learn", data, "--out", tmp_path, "--epochs", 1, "--max-rules", 3, "--seed", 5, "--json")
+    code, *_ = run(
+        "learn", data, "--out", tmp_path, "--epochs", 1, "--max-rules", 3, "--seed", 5, "--json", *SIZES
+    )
     assert code == 0
     loaded = load_model(tmp_path)
-    program = neurallp.learn(neurallp.load(data), num_epochs=1, max_rules=3, seed=5)
+    program = neurallp.learn(
+        neurallp.load(data),
+        num_epochs=1,
+        max_rules=3,
+        seed=5,
+        num_candidates=20,
+        num_pairs=20,
+        max_questions=60,
+    )
     assert loaded.rules() == program.rules_as_saved
     assert loaded.plan == program.plan
 
@@ -207,20 +230,22 @@ def test_a_command_and_the_library_learn_the_same_rules(run, data, tmp_path):
 def running(data, tmp_path):
     """A run in another process that would take very long, just after its first epoch."""
     out = tmp_path / "running"
-    arguments = ["learn", data, "--out", out, "--engine", "reference"]
+    arguments = ["learn", data, "--out", out, "--engine", "reference", *SIZES, *KINDS]
     arguments += ["--epochs", 100_000, "--patience", 100_000, "--learning-rate", 0.01]
     process = subprocess.Popen(
         [sys.executable, "-c", COMMAND, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    await_file(out / "checkpoint.safetensors", process)
-    yield process, out
-    process.kill()
-    process.communicate()
+    try:
+        await_file(out / "checkpoint.safetensors", process)
+        yield process, out
+    finally:
+        process.kill()
+        process.communicate()
 
 
-def await_file(path, process, seconds=60):
+def await_file(path, process, seconds=300):
     for _ in range(seconds * 20):
         if path.exists():
             return
@@ -232,7 +257,7 @@ def await_file(path, process, seconds=60):
 def test_ctrl_c_keeps_the_best_epoch_and_resume_continues(run, data, running):
     process, out = running
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=300)
     assert (process.returncode, errors) == (130, b"")
     assert b"Next: neurallp rules" in output
     assert (out / "metrics.json").exists()
@@ -252,9 +277,6 @@ def interrupt_after(monkeypatch, num):
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(LearningProgress, "on_progress", advance)
-
-
-KINDS = ("--kinds", "chain,prior", "--length", 2, "--masking", "fact")
 
 
 def test_ctrl_c_in_weighting_keeps_a_complete_model(run, data, tmp_path, monkeypatch):
@@ -291,7 +313,9 @@ def test_after_a_kill_the_best_epoch_is_there_and_resume_continues(run, data, ru
 
 def go_on(run, data, out):
     done = len(load_model(out).history)
-    code, *_ = run("learn", data, "--out", out, "--resume", "--epochs", done + 1, "--engine", "reference")
+    code, *_ = run(
+        "learn", data, "--out", out, "--resume", "--epochs", done + 1, "--engine", "reference", "--no-weigh"
+    )
     assert code == 0
     assert len(load_model(out).history) == done + 1
 

@@ -41,7 +41,7 @@ def test_rules_are_filtered_by_what_is_counted(run, model, data):
     )
     kept = [rule for listing in narrow for rule in listing["reasons"]]
     assert len(kept) < len(wide[0]["reasons"])
-    assert all(rule["measured_confidence"] >= 0.5 and rule["support"] >= 2 for rule in kept)
+    assert all(rule["confidence"] >= 0.5 and rule["support"] >= 2 for rule in kept)
 
 
 def test_rules_can_be_narrowed_down_to_none(run, model):
@@ -65,3 +65,21 @@ def test_an_unknown_relation_is_told_with_the_nearest(refuse, model):
 def test_a_damaged_model_is_told_by_the_file(refuse, model):
     (model / "weights.safetensors").write_bytes(b"")
     assert refuse("rules", model).startswith(f"{model / 'weights.safetensors'} is missing or damaged")
+
+
+def test_examples_are_told_with_labels(run, model, data, tmp_path):
+    kb = load(data)
+    (tmp_path / "labels.tsv").write_text("".join(f"{name}\tDr {name}\n" for name in kb.entities))
+    asked = ("rules", model, data, "--query", "father", "--json", "--labels", tmp_path / "labels.tsv")
+    (listing,) = json.loads(run(*asked)[1])
+    examples = [rule["example"] for rule in listing["reasons"] if rule["example"]]
+    assert examples
+    assert all("(Dr " in example for example in examples)
+
+
+def test_a_data_folder_is_not_taken_for_a_model(run, tmp_path):
+    (tmp_path / "train.tsv").write_text("a\tr\tb\n")
+    code, _, err = run("rules", tmp_path)
+    assert code != 0
+    assert "is a folder of data, not of a model" in err
+    assert f"neurallp learn {tmp_path} --out MODEL" in " ".join(err.split())

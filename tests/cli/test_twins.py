@@ -92,7 +92,7 @@ def test_counted_rules_are_those_of_the_twin(run, model, data):
     text, (listing,) = both(run, "rules", model, data, "--query", "father", "--limit", 5)
     rules = [*listing["reasons"], *listing["against"]]
     for row, rule in zip(numbered_lines_of(text), rules, strict=True):
-        shares = [f"{rule[name]:.2f}" for name in ("measured_confidence", "pca_confidence")]
+        shares = [f"{rule[name]:.2f}" for name in ("confidence", "pca_confidence")]
         assert row.split()[:3] == [*shares, f"{rule['support']:,}"]
         if rule["example"]:
             assert rule["example"].split(" as ")[0] in text

@@ -21,6 +21,7 @@ from neurallp.pipeline.learn import rules_to_weigh
 from neurallp.rules.support import measure
 
 FEW = ("--epochs", 1, "--learning-rate", 0.01)
+CHEAP = ("--candidates", 50, "--kinds", "chain,prior", "--length", 2, "--masking", "fact")
 RULES = [Rule("uncle", ("father", "brother"), 0.9), Rule("uncle", ("mother", "brother"), 0.8)]
 
 
@@ -151,7 +152,7 @@ def test_an_unknown_kind_is_refused_before_anything_is_written(refuse, data, tmp
 def learned(data, tmp_path_factory):
     """Model folders that the command made: by default, and as published."""
     made = {}
-    for name, options in {"default": (), "paper": ("--preset", "paper"), "bare": ("--no-weigh",)}.items():
+    for name, options in {"default": CHEAP, "paper": ("--preset", "paper"), "bare": ("--no-weigh",)}.items():
         made[name] = tmp_path_factory.mktemp(name) / "model"
         arguments = ["learn", data, "--out", made[name], "--json", *FEW, *options]
         with redirect_stdout(io.StringIO()):
@@ -258,7 +259,7 @@ def test_ctrl_c_while_weighting_exits_130_with_a_complete_model(run, data, tmp_p
     monkeypatch.setattr(LearningProgress, "on_stage", on_stage)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        code, _, _ = run("learn", data, "--out", tmp_path, *FEW)
+        code, _, _ = run("learn", data, "--out", tmp_path, *FEW, *CHEAP)
     finally:
         signal.signal(signal.SIGINT, before)
     assert (code, interrupted) == (130, [True])

@@ -12,7 +12,7 @@ from source_names import PACKAGE, exists, modules, where_defined
 DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 PATH = re.compile(r"[\w./-]+\.(py|md|svg|png|toml)|[\w./-]+/")
 FILE_SUFFIXES = {"csv", "dl", "facts", "gz", "json", "md", "parquet", "pl", "png", "problog", "rq", "sql"} | {
-    *("svg", "tsv", "ttl", "txt", "py", "model", "toml", "nt", "rdf", "pyi")
+    *("svg", "tsv", "ttl", "txt", "py", "model", "toml", "nt", "rdf", "pyi", "cff")
 }
 
 #: Variables of the examples: `answer.probability` is an attribute of what a call returned.
@@ -83,9 +83,11 @@ def test_every_package_is_described_in_the_architecture():
     assert entries <= described, f"docs/architecture.md does not describe {entries - described}."
 
 
-def test_every_page_is_linked_from_the_readme():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert [page.name for page in DOCS.glob("*.md") if f"docs/{page.name}" not in readme] == []
+def test_every_page_of_the_site_is_in_its_contents():
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    entries = re.findall(r"^([\w-]+\*?)$", index, re.MULTILINE)
+    listed = {page.stem for entry in entries for page in DOCS.glob(f"{entry}.md")}
+    assert {page.stem for page in DOCS.glob("*.md")} - listed == {"index"}
 
 
 def numbered_parts(cell):

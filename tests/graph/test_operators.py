@@ -144,3 +144,15 @@ def test_an_entity_out_of_many_is_not_mistaken_for_another():
     assert (operators.edges_of(facts) >= 0).all()
     others = np.array([[0, 1, 9], [0, 0, 0], [1, 0, 9], [9, 0, 9]])
     assert operators.edges_of(others).tolist() == [[-1, -1]] * 4
+
+
+@few
+@given(kb=knowledge_bases(), other=knowledge_bases(num_entities=7), seed=st.integers(0, 99))
+def test_changed_operators_are_those_of_the_changed_facts(kb, other, seed):
+    removed = np.random.default_rng(seed).permutation(kb.facts)[: seed % 4]
+    kept = np.array([fact for fact in kb.facts.tolist() if fact not in removed.tolist()]).reshape(-1, 3)
+    added = np.array([fact for fact in other.facts.tolist() if fact not in kb.facts.tolist()]).reshape(-1, 3)
+    facts, num_entities = np.concatenate([kept, added]).astype(np.int64), max(len(kb.entities), 7)
+    changed = Operators.of(kb).changed(added.astype(np.int64), removed, num_entities)
+    assert changed.num_entities == num_entities
+    assert rows_of(changed) == rows_of(Operators.of_facts(facts, num_entities, len(kb.relations)))

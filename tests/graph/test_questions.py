@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from samples import knowledge_bases
 
-from neurallp.graph.questions import KnownAnswers, Questions, ask_both_ways
+from neurallp.graph.operators import Operators
+from neurallp.graph.questions import KnownAnswers, KnownFacts, Questions, ask_both_ways
 
 few = settings(max_examples=40, deadline=None)
 ids = st.integers(0, 3)
@@ -91,3 +93,12 @@ def test_questions_have_one_row_for_each_source():
     questions = Questions(np.array([4, 5]), np.array([0, 1]), np.array([6, 7]))
     assert len(questions) == 2
     assert rows_of(questions[-1:]) == [(5, 1, 7)]
+
+
+@given(kb=knowledge_bases())
+def test_known_answers_can_be_read_from_the_edges_of_a_graph(kb):
+    rows = np.arange(len(kb.entities) * kb.relations.num_operators)
+    asked = rows // kb.relations.num_operators, rows % kb.relations.num_operators
+    found = KnownFacts(Operators.of(kb)).pairs(*asked)
+    known = KnownAnswers(kb.facts, len(kb.relations)).pairs(*asked)
+    assert sorted(zip(*found, strict=True)) == sorted(zip(*known, strict=True))

@@ -111,3 +111,11 @@ def test_the_relation_that_looks_like_an_inverse_is_named():
         DataError, match=r"Relation '~b' starts with '~', which marks an inverse\. Rename it\."
     ):
         Relations(["a", "~b", "~c"])
+
+
+def test_an_extended_vocabulary_keeps_its_ids_and_the_old_one_its_names():
+    old = Vocabulary(["a", "b"])
+    new = old.extended(["b", "c", "c", "d"])
+    assert (new.names, [new.id(name) for name in "abcd"]) == (("a", "b", "c", "d"), [0, 1, 2, 3])
+    assert (old.names, old.find("c")) == (("a", "b"), -1)
+    assert old.extended(["a"]) is old

@@ -58,3 +58,16 @@ def test_a_name_that_utf8_cannot_hold_is_refused_and_nothing_is_left(tmp_path):
     with pytest.raises(FormatError, match="half a surrogate pair"):
         write_predictions(tmp_path / "p.csv", Reasoner(kb, [Rule("s", ("r",), 0.5)]).predict(["s"]))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.jsonl", "p.tsv"])
+def test_labels_have_columns_of_their_own(tmp_path, name):
+    kb = KnowledgeBase.from_triples([("e1", "r", "e2"), ("e2", "r", "e3")])
+    found = Reasoner(kb, [Rule("s", ("r",), 0.5)]).predict(["s"])
+    write_predictions(tmp_path / name, found, {"e1": "Anna", "e3": "Carl"})
+    text = (tmp_path / name).read_text()
+    assert "tail_label" in text
+    assert [("Anna" in line, "Carl" in line) for line in text.splitlines() if "0.5" in line] == [
+        (True, False),
+        (False, True),
+    ]

@@ -5,13 +5,23 @@ import pytest
 
 from neurallp import learn, load
 from neurallp.datasets.family import family_knowledge_base
-from neurallp.graph import parallel
 from neurallp.graph.knowledge_base import split_triples
 from neurallp.io.triples import write_triples
+from neurallp.reasoning.scorers import weighted
 from neurallp.weighting import fitting
 
 #: Everything is decided by trials; only sizes are kept small.
 SIZES = {"num_candidates": 20, "num_pairs": 20, "max_questions": 60, "num_mined": 50, "num_counted": 20}
+
+#: The neural model is trained, and nothing is left to trials.
+NEURAL = {
+    "num_epochs": 2,
+    "embedding_size": 8,
+    "hidden_size": 8,
+    "max_length": 2,
+    "kinds": "chain,prior",
+    "masking": "fact",
+}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +52,7 @@ def files_of(folder):
 
 
 @pytest.mark.filterwarnings("ignore::neurallp.errors.DataWarning")
-@pytest.mark.parametrize("settings", [{}, {"num_epochs": 2, "embedding_size": 8, "hidden_size": 8}])
+@pytest.mark.parametrize("settings", [{}, NEURAL])
 def test_the_test_part_changes_no_byte_of_the_model(run, parts, tmp_path, settings):
     given = {
         "present": parts,
@@ -68,6 +78,9 @@ FLAGS = {
     "num_epochs": "--epochs",
     "embedding_size": "--embedding-size",
     "hidden_size": "--hidden-size",
+    "max_length": "--length",
+    "kinds": "--kinds",
+    "masking": "--masking",
 }
 
 
@@ -75,7 +88,7 @@ def test_equal_runs_write_equal_files_on_any_number_of_threads(parts, tmp_path, 
     data = load(write_folder(tmp_path / "data", parts))
     for threads in (1, 3):
         monkeypatch.setattr(fitting, "num_cores", lambda threads=threads: threads)
-        monkeypatch.setattr(parallel, "num_cores", lambda threads=threads: threads)
+        monkeypatch.setattr(weighted, "num_cores", lambda threads=threads: threads)
         learn(data, **SIZES).save(tmp_path / str(threads))
     assert files_of(tmp_path / "1") == files_of(tmp_path / "3")
 

@@ -30,7 +30,7 @@ RULES = [
 
 @pytest.fixture(scope="module")
 def kb():
-    return family_knowledge_base(num_people=150, num_generations=4)
+    return family_knowledge_base(num_people=100, num_generations=4)
 
 
 @pytest.fixture(scope="module")

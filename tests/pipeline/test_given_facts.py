@@ -8,7 +8,14 @@ from neurallp.datasets.family import family_knowledge_base
 from neurallp.io.triples.tables import to_pandas
 from neurallp.pipeline.program import load_model
 
-SETTINGS = {"train": False, "num_candidates": 20, "max_length": 2}
+#: Nothing is left to trials.
+SETTINGS = {
+    "train": False,
+    "num_candidates": 20,
+    "max_length": 2,
+    "kinds": ("chain", "prior"),
+    "masking": "fact",
+}
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 
 from neurallp.config import WeightingConfig
 from neurallp.pipeline import plan as planning
-from neurallp.pipeline.clock import Clock
+from neurallp.pipeline.callbacks import Clock
 from neurallp.pipeline.plan import MAX_WALKS, Planner, first_length
 from neurallp.pipeline.survey import survey
 from neurallp.pipeline.trials import TrialResult

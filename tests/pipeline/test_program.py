@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 
@@ -49,6 +51,20 @@ def test_a_knowledge_base_is_split_by_the_seed_before_it_is_learned_from(split):
     assert from_kb.rules(kb=kb) == from_split.rules(kb=kb)
 
 
+def test_a_pickled_program_holds_the_model_and_not_what_questions_computed(program, split):
+    before = pickle.dumps(program)
+    asked = program.ask(head=split.entities[0], relation="uncle")
+    after = pickle.dumps(program)
+    assert len(after) == len(before)
+    assert pickle.loads(after).ask(head=split.entities[0], relation="uncle") == asked
+
+
+def test_a_loaded_program_can_be_pickled(loaded, split):
+    copy = pickle.loads(pickle.dumps(loaded))
+    question = {"head": split.entities[0], "relation": "uncle", "kb": split.given}
+    assert copy.ask(**question) == loaded.ask(**question)
+
+
 def test_the_repr_of_a_program_has_its_size(program):
     assert repr(program) == "LearnedProgram(17 relations, rules up to length 2)"
 
@@ -98,7 +114,7 @@ def test_a_device_that_is_not_there_is_refused(split):
 
 
 def test_an_unknown_engine_is_refused_with_the_choices(split):
-    with pytest.raises(ConfigError, match=r"Unknown engine 'warp'\. There are: auto, cuda"):
+    with pytest.raises(ConfigError, match=r"engine must be one of auto, cuda.*, got 'warp'"):
         learn(split, engine="warp")
 
 

@@ -18,7 +18,9 @@ def split():
 
 @pytest.fixture(scope="module")
 def program(split):
-    return learn(split, train=False, weigh=True, max_length=2, num_candidates=60, num_pairs=50)
+    return learn(
+        split, train=False, weigh=True, max_length=2, num_candidates=60, num_pairs=50, masking="fact"
+    )
 
 
 def test_a_small_theory_keeps_so_many_rules_of_each_query_and_measures_its_cost(program, split):

@@ -105,7 +105,7 @@ def test_measures_are_the_means_of_the_rows_selected():
 
 def test_results_do_not_depend_on_how_many_questions_are_scored_at_a_time(cinema, monkeypatch):
     reasoner = cinema.program.reasoner()
-    examples, failed = make_examples(cinema.test[:30], reasoner.interpreter)
+    examples, failed = make_examples(cinema.test[:30], reasoner.parser.interpreter)
     whole = evaluate_questions(cinema.program.model, reasoner.engine, examples, len(failed) + 2)
     monkeypatch.setattr(evaluation, "QUESTIONS_AT_ONCE", 7)
     parts = evaluate_questions(cinema.program.model, reasoner.engine, examples, len(failed) + 2)

@@ -6,7 +6,7 @@ import pytest
 from neurallp import KnowledgeBase
 from neurallp.graph.scores import Scores
 from neurallp.reasoning import calibration_sample
-from neurallp.reasoning.calibration_sample import Drawing, Row, draw_sample
+from neurallp.reasoning.calibration_sample import Drawing, Row, draw_sample, find_hidden
 
 NAMES = [("a", "r", "b"), ("a", "r", "c"), ("b", "r", "c"), ("d", "s", "e")]
 
@@ -65,20 +65,49 @@ def test_a_fact_that_is_both_known_and_held_out_counts_as_known():
     assert not sample.sought.any()
 
 
-def test_every_entity_is_asked_about_or_stood_for(monkeypatch):
-    monkeypatch.setattr(calibration_sample, "MAX_QUESTIONS", 0)
-    facts = [(f"p{i}", "r", f"q{i % 7}") for i in range(60)] + [("p0", "s", "q0")]
+def drawn(num, seed=0):
+    """Return entities with known, with held-out and without answers, the names drawn, and their weights."""
+    facts = [(f"p{i}", "r", f"q{i % 7}") for i in range(400)] + [(f"z{i}", "s", "q0") for i in range(400)]
     kb = KnowledgeBase.from_triples(facts)
-    known = KnowledgeBase(kb.entities, kb.relations, kb.facts[:40])
-    drawing = Drawing(Fixed(0.0), known, kb.facts[40:], True)
-    assert drawing.num_sources == calibration_sample.MIN_SOURCES
-    sources, weights = drawing.draw_sources(0, np.random.default_rng(0))
-    assert weights.sum() == pytest.approx(len(kb.entities))
-    assert len(sources) == len(set(sources.tolist())) == 5 + 5 + 5 + 2  # q0 to q6 have no answer to r
-    names = [kb.entities[source] for source in sources]
-    held_out = {f"p{i}" for i in range(40, 60)}
-    assert set(names[:5]) <= held_out
-    assert weights[:5] == pytest.approx([20 / 5] * 5)
+    known = KnowledgeBase(kb.entities, kb.relations, np.delete(kb.facts, np.arange(300, 400), axis=0))
+    drawing = Drawing(Fixed(0.0), known, kb.facts[300:400], True)
+    sources, weights = drawing.draw_sources(0, num, np.random.default_rng(seed))
+    return kb, [kb.entities[source] for source in sources], weights
+
+
+def test_sources_stand_for_all_entities():
+    totals = []
+    for seed in range(200):
+        kb, names, weights = drawn(60, seed)
+        assert len(names) == len(set(names))
+        totals.append(weights.sum())
+    assert np.mean(totals) == pytest.approx(len(kb.entities), rel=0.1)
+
+
+def test_sources_that_may_have_an_answer_are_drawn_more_often():
+    _, names, weights = drawn(200)
+    weight = {name[0]: w for name, w in zip(names, weights.tolist(), strict=True)}
+    held_out = [w for name, w in zip(names, weights, strict=True) if name[0] == "p" and int(name[1:]) >= 300]
+    assert held_out == [1.0] * 100
+    assert 1 < min(weights[[name[0] == "p" and int(name[1:]) < 300 for name in names]]) < weight["z"]
+    assert abs(len(names) - 200) < 30
+
+
+def test_every_query_gets_its_share_of_the_questions():
+    kb = KnowledgeBase.from_triples([(f"p{i}", "r", f"q{i % 7}") for i in range(99)] + [("p0", "s", "q0")])
+    shares = Drawing(Fixed(0.0), kb, kb.facts[:0], True).shares(1000)
+    least = calibration_sample.MIN_SOURCES
+    assert shares == {0: 495, 1: least, 2: 495, 3: least}
+
+
+def test_hidden_facts_are_found_among_the_best_answers():
+    kb = KnowledgeBase.from_triples(NAMES)
+    known = KnowledgeBase(kb.entities, kb.relations, kb.facts[[0, 2, 3]])
+    scorer = Fixed(1.0, 3.0, 2.0, 0.0, 0.0)
+    found = list(find_hidden(scorer, known, kb.facts[[1]], logarithmic=False, weight=2.5))
+    rows = [(int(each.evidence.queries[0]), int(each.evidence.num_known[0])) for each in found]
+    assert rows == [(0, 1), (2, 1)]  # (a, r, c) while (a, r, b) is known, and (?, r, c) while b is
+    assert all(each.right.all() and each.weights.tolist() == [2.5] for each in found)
 
 
 def test_a_sample_is_fixed_by_its_seed():

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from neurallp import Rule, RuleSet
+from neurallp import ConfigError, KnowledgeBase, Reasoner, Rule, RuleSet
+from neurallp.errors import DataWarning
 from neurallp.rules.rule import RuleFilter, atom
 
 # How rules read
@@ -51,9 +52,14 @@ def test_a_rule_is_one_json_object_that_reads_itself():
         "weight": None,
         "kind": "chain",
         "answer": None,
-        "measured_confidence": 0.5,
         "rule": "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y",
     }
+
+
+def test_json_has_the_counted_confidence_and_beside_it_what_a_neural_model_gave():
+    counted = Rule("uncle", ("father", "brother"), 0.9, support=1, num_predictions=2).as_dict()
+    assert (counted["confidence"], counted["alpha"]) == (0.5, 0.9)
+    assert Rule("uncle", ("father", "brother"), 0.9).as_dict()["confidence"] == 0.9
 
 
 def test_a_rule_is_vacuous_only_when_its_body_is_its_target():
@@ -144,3 +150,23 @@ def test_filters_keep_what_they_say():
     assert kept(RuleFilter(allow=[])) == [same]
     assert kept(RuleFilter(deny=["brother"])) == [nephew, same]
     assert kept(RuleFilter(min_share=0.5, deny=["father"])) == [mother]
+
+
+# Natural mistakes
+
+
+def test_a_body_given_as_text_tells_how_to_write_it():
+    with pytest.raises(ConfigError, match=r"write Rule\('aunt', \('father',\), …\)"):
+        Rule("aunt", "father", 0.9)
+
+
+@pytest.mark.parametrize("confidence", [-0.1, float("nan"), "0.9", None])
+def test_a_confidence_is_a_number_from_0(confidence):
+    with pytest.raises(ConfigError, match="from 0 to 1, got"):
+        Rule("aunt", ("father", "sister"), confidence)
+
+
+def test_rules_with_a_confidence_above_1_are_noticed_when_they_answer():
+    kb = KnowledgeBase.from_triples([("anna", "father", "bob"), ("bob", "sister", "eve")])
+    with pytest.warns(DataWarning, match=r"aunt\(X, Y\) <= father\(X, A\), sister\(A, Y\) has 7"):
+        Reasoner(kb, [Rule("aunt", ("father", "sister"), 7)])

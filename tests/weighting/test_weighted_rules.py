@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from neurallp import KnowledgeBase
+from neurallp.graph.operators import Operators
 from neurallp.rules.rule import RuleFilter
 from neurallp.weighting.kinds.base import Candidate
-from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules, select_rules
+from neurallp.weighting.weighted_rules import ExcludedCandidates, WeightedQuery, WeightedRules, select_rules
 
 FACTS = [
     ("anna", "father", "bob"),
@@ -104,3 +105,48 @@ def test_facts_without_a_relation_of_a_rule_do_not_support_it(weighted):
     brotherless = KnowledgeBase.from_triples(fact for fact in reversed(FACTS) if fact[1] != "brother")
     found = select_rules(weighted, [2], RuleFilter(), limit=3, kb=brotherless)
     assert [(rule.support, rule.num_predictions) for rule in found] == [(0, 2), (0, 0), (None, None)]
+
+
+# Entities that are no candidates
+
+LINKED_FACTS = [
+    ("a", "r", "b"),
+    ("a", "s", "c"),
+    ("d", "s", "a"),
+    ("a", "s", "b"),
+    ("e", "r", "e"),
+    ("b", "s", "e"),
+]
+
+
+@pytest.fixture
+def linked():
+    return KnowledgeBase.from_triples(LINKED_FACTS)
+
+
+def excluded(linked, source, query, excludes_linked):
+    weighted = WeightedRules(linked.relations, linked.reflexive_relations, {}, excludes_linked)
+    sources = np.array([linked.entities.id("e"), linked.entities.id(source)])
+    rows, entities = ExcludedCandidates(weighted, Operators.of(linked)).pairs(
+        sources, linked.relations.operator_id(query)
+    )
+    return {linked.entities[entity] for row, entity in zip(rows, entities, strict=True) if row == 1}
+
+
+def test_the_source_is_no_candidate_of_a_relation_that_is_never_reflexive(linked):
+    assert excluded(linked, "a", "s", excludes_linked=False) == {"a"}
+    assert excluded(linked, "a", "r", excludes_linked=False) == set()
+
+
+def test_linked_entities_are_no_candidates_in_either_direction_but_known_answers_are(linked):
+    assert excluded(linked, "a", "r", excludes_linked=True) == {"c", "d"}
+    assert excluded(linked, "a", "s", excludes_linked=True) == {"a", "d"}
+    assert excluded(linked, "a", "~s", excludes_linked=True) == {"a", "b", "c"}
+
+
+def test_one_answer_can_be_asked_for(linked):
+    weighted = WeightedRules(linked.relations, linked.reflexive_relations, {}, excludes_linked=True)
+    found = ExcludedCandidates(weighted, Operators.of(linked))
+    a, b, c = map(linked.entities.id, "abc")
+    assert found.has(a, linked.relations.id("r"), c)
+    assert not found.has(a, linked.relations.id("r"), b)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .completion import complete_entity, complete_relation
-from .options import Data, Json, Source, load_reasoner
+from .options import Data, Json, LabelFile, Source, load_labels, load_reasoner
 from .output import answers_table, console, print_json
 
 if TYPE_CHECKING:
@@ -33,22 +33,33 @@ def ask(
     tail: Tail = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Answers, at most.")] = 10,
     scores: Annotated[bool, typer.Option("--scores", help="Also print score and rank.")] = False,
+    labels: LabelFile = None,
     as_json: Json = False,
 ) -> None:
     """Answer a question, with how likely each answer is true.
 
-    Answers that are facts of DATA are marked as known.
+    Answers that are facts of DATA are marked as known. An entity is asked about by its name or its label.
     """
-    answers = load_reasoner(model, data).ask(head=head, tail=tail, relation=relation, k=k)
+    from ..io.labels import name_of
+
+    reasoner, called = load_reasoner(model, data), load_labels(data, labels)
+    ends = (None if end is None else name_of(end, called, reasoner.kb.entities) for end in (head, tail))
+    found = reasoner.ask(head=next(ends), tail=next(ends), relation=relation, k=k)
     if as_json:
-        print_json([vars(answer) for answer in answers])
+        print_json([{**vars(answer), **_label(answer, called)} for answer in found])
         return
+    answers = [answer.with_labels(called) for answer in found]
     if not answers:
         console.print("No rule leads to an answer.")
         return
     if are_unlikely(answers):
         console.print(f"No new answer above {LIKELY:.0%}; the best are:".replace("%", " %"))
     console.print(answers_table(answers, scores=scores))
+
+
+def _label(answer: "Answer", labels: dict[str, str]) -> dict[str, str]:
+    """Return the label of an answer for JSON, where there is one."""
+    return {"label": labels[answer.entity]} if answer.entity in labels else {}
 
 
 def are_unlikely(answers: "Sequence[Answer]") -> bool:

@@ -2,6 +2,7 @@
 
 import signal
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,7 @@ import typer
 from ..config import Plan
 from ..pipeline.callbacks import Callbacks, Checkpoints, Stage
 from ..pipeline.plan import Estimate
-from .output import Bar, print_json, print_line, progress, say
-from .plans import describe_plan, plan_as_dict
+from .output import Bar, describe_plan, print_json, print_line, progress, say
 
 if TYPE_CHECKING:
     from types import ModuleType, TracebackType
@@ -132,7 +132,7 @@ class LearningProgress(TrainingProgress):
 
     def on_plan(self, plan: Plan, estimate: Estimate | None) -> None:
         if self.dry_run and self.quiet:
-            print_json(plan_as_dict(plan) | {"estimate": None if estimate is None else vars(estimate)})
+            print_json(asdict(plan) | {"estimate": None if estimate is None else vars(estimate)})
         elif self.dry_run:
             print_line(describe_plan(plan, estimate))
         elif not self.quiet:

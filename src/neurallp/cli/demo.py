@@ -25,7 +25,7 @@ Topic = Literal["family", "questions"]
 
 def demo(
     topic: Annotated[Topic, typer.Argument(help="A family's rules, or questions about films.")] = "family",
-    people: Annotated[int, typer.Option(help="Size of the family, over four generations.")] = 240,
+    people: Annotated[int, typer.Option(help="Size of the family, over four generations.")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="Another seed, another family.")] = 0,
     as_json: Json = False,
 ) -> None:

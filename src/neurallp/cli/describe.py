@@ -1,8 +1,9 @@
 """`describe`: how a model was learned."""
 
+from dataclasses import asdict
+
 from .options import Json, Model
-from .output import print_json, print_line
-from .plans import describe_plan, plan_as_dict
+from .output import describe_plan, print_json, print_line
 
 
 def describe(model: Model, as_json: Json = False) -> None:
@@ -10,4 +11,4 @@ def describe(model: Model, as_json: Json = False) -> None:
     from ..pipeline.program import load_model
 
     plan = load_model(model).plan
-    print_json(plan_as_dict(plan)) if as_json else print_line(describe_plan(plan))
+    print_json(asdict(plan)) if as_json else print_line(describe_plan(plan))

@@ -5,7 +5,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import Data, FactHead, FactRelation, FactTail, Json, Reasons, Source, load_reasoner
+from .options import (
+    Data,
+    FactHead,
+    FactRelation,
+    FactTail,
+    Json,
+    LabelFile,
+    Reasons,
+    Source,
+    load_labels,
+    load_reasoner,
+)
 from .output import print_json, print_line, show_probability
 
 if TYPE_CHECKING:
@@ -20,6 +31,7 @@ def explain(
     tail: FactTail,
     k: Reasons = 5,
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the paths as SVG.")] = None,
+    labels: LabelFile = None,
     as_json: Json = False,
 ) -> None:
     """Print the rules and facts for and against a fact.
@@ -28,14 +40,20 @@ def explain(
     path; all lines add up to the score.
     """
     from ..io.files import atomic_write
+    from ..io.labels import name_of
 
-    proof = load_reasoner(model, data).explain(head, relation, tail, k)
+    reasoner, called = load_reasoner(model, data), load_labels(data, labels)
+    ends = (name_of(end, called, reasoner.kb.entities) for end in (head, tail))
+    proof = reasoner.explain(next(ends), relation, next(ends), k)
+    shown = proof.with_labels(called)
     if svg is not None:
-        atomic_write(svg, proof.svg())
+        atomic_write(svg, shown.svg())
     if as_json:
-        print_json(proof.as_dict())
+        names = {name for reason in (*proof.reasons, *proof.against) for name in reason.path}
+        told = {name: called[name] for name in sorted(names) if name in called}
+        print_json(proof.as_dict() | ({"labels": told} if told else {}))
         return
-    print_line(str(proof))
+    print_line(str(shown))
     print_line(describe_answer(proof.answer))
 
 

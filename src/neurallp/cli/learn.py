@@ -69,7 +69,7 @@ def learn(
     Settings that are not given are chosen by trials on the validation part (a part of train where there is
     none). Learning never uses the test part; `neurallp evaluate` ranks it.
     """
-    from ..pipeline.clock import Clock
+    from ..pipeline.callbacks import Clock
 
     clock = Clock(minutes)
     wanted: dict[str, Any] = {"preset": preset, "train": train, "weigh": weigh}
@@ -79,14 +79,14 @@ def learn(
     if not as_json:
         say(_describe(split))
 
+    from ..io.models.folders import make_folder
     from ..pipeline.learn import learn as learn_program
     from .callbacks import LearningProgress
 
-    wanted |= {
-        "engine": engine,
-        "device": "cpu" if workers > 1 else choose_device(device, engine),
-        "workers": workers,
-    }
+    where = "cpu" if workers > 1 else choose_device(device, engine)
+    wanted |= {"engine": engine, "device": where, "workers": workers}
+    if not dry_run:
+        make_folder(out)
     with LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks:
         program = learn_program(split, minutes=clock, callbacks=callbacks, **wanted)
         in_time = not (clock.is_over or callbacks.is_interrupted)

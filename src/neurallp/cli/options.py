@@ -69,6 +69,16 @@ Source = Annotated[
     Path,
     typer.Argument(metavar="MODEL", callback=existing_source, help="A model folder, or a file of rules."),
 ]
+LabelFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--labels",
+        metavar="FILE",
+        callback=existing_data,
+        show_default="rdfs:label of DATA",
+        help="What to call entities: lines of name, tab, label; or RDF.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Engine = Annotated[
     Literal[ENGINE_CHOICES],  # type: ignore[valid-type]
@@ -224,6 +234,13 @@ def load_reasoner(model: Path, data: Path) -> "Reasoner":
     from ..pipeline.program import load_program
 
     return load_program(model).reasoner(load_known(data))
+
+
+def load_labels(data: Path, given: Path | None) -> dict[str, str]:
+    """Return what to call the entities of `data`."""
+    from ..io.labels import load_labels
+
+    return load_labels(data, given)
 
 
 def parse_prefixes(given: list[str] | None) -> dict[str, str]:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.table import Table
 
+    from ..config import Plan
     from ..evaluation import Evaluation
+    from ..pipeline.plan import Estimate
     from ..qa.evaluation import QuestionMeasures
     from ..reasoning.answers import Answer
     from ..reasoning.reliability import Reliability
@@ -139,11 +141,12 @@ def show_probability(probability: float | None) -> str:
 
 def reliability_table(found: "Mapping[str, Mapping[str, Reliability]]") -> "Table":
     """Return the calibration errors of probabilities for each group of sources and choice of answers."""
-    table = plain_table("source has", "answers", numbers=("ECE", "Brier", "number", "right"))
+    table = plain_table("source has", "answers", numbers=("ECE", "by chance", "Brier", "number", "right"))
     for group, choices in found.items():
         for number, (choice, each) in enumerate(choices.items()):
             counts = f"{each.counts.sum():,}", f"{each.num_right:,}"
-            table.add_row("" if number else group, choice, f"{each.ece:.4f}", f"{each.brier:.4f}", *counts)
+            measures = (f"{value:.4f}" for value in (each.ece, each.chance, each.brier))
+            table.add_row("" if number else group, choice, *measures, *counts)
     return table
 
 
@@ -240,3 +243,30 @@ def plain_table(*words: str, numbers: Sequence[str] = ()) -> "Table":
     for name in numbers:
         table.add_column(name, justify="right")
     return table
+
+
+def describe_plan(plan: "Plan", estimate: "Estimate | None" = None) -> str:
+    """Return a plan in a few lines."""
+    lines = [_describe_survey(plan.log.survey)] if plan.log.survey else []
+    lines += [f"  tried {trial}" for trial in plan.log.trials]
+    if plan.model is not None and plan.training is not None:
+        lines.append(
+            f"Train: up to {plan.training.num_epochs} epochs, rules up to {plan.model.num_steps} steps."
+        )
+    if (chosen := plan.weighting) is not None:
+        penalties = ", ".join(f"{penalty:g}" for penalty in chosen.penalties)
+        lines.append(
+            f"Weigh: bodies up to {chosen.max_length}, {chosen.num_candidates:,} candidates from "
+            f"{chosen.num_pairs:,} pairs, {chosen.max_questions:,} questions of each query at most; kinds "
+            f"{', '.join(chosen.kinds)}; masking {chosen.masking}; penalties {penalties}."
+        )
+    lines += [f"Time limit: {plan.log.minutes:g} minutes."] if plan.log.minutes is not None else []
+    lines += [f"Cut: {'; '.join(plan.log.cut)}."] if plan.log.cut else []
+    lines += [str(estimate)] if estimate is not None else []
+    return "\n".join(lines)
+
+
+def _describe_survey(found: Any) -> str:
+    reached = ", ".join(f"{share:.0%} within {n}" for n, share in enumerate(found["reached"], 1))
+    origin = "facts held out of train" if found["held_out"] else "validation facts"
+    return f"{found['walks'][0]:.0f} edges leave the end of a fact; {origin}: {reached} steps."

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from .completion import complete_relation
-from .options import Data, Json, Source, load_all, load_reasoner
+from .options import Data, Json, LabelFile, Source, load_all, load_labels, load_reasoner
 from .output import console, print_json, progress
 
 if TYPE_CHECKING:
@@ -30,12 +30,14 @@ def predict(
     min_probability: Annotated[
         float, typer.Option(min=0, max=1, help="Only answers that are at least so likely true.")
     ] = 0.0,
+    labels: LabelFile = None,
     as_json: Json = False,
 ) -> None:
     """Write the new answers to every question about DATA.
 
     Every entity is asked about with every relation. The answers are those that are facts of no part of
-    DATA and, with weighted rules, that follow from a rule other than the prior.
+    DATA and, with weighted rules, that follow from a rule other than the prior. Labels get columns of
+    their own.
     """
     from ..errors import ModelError
     from ..io.predictions import find_writer, write_predictions
@@ -48,7 +50,7 @@ def predict(
     found = reasoner.predict(names, k, known=known, also_known=load_all(data))
     batches = (batch.above(min_probability) for batch in found)
     total = len(names) * len(reasoner.kb.entities)
-    num_rows = write_predictions(out, _watch(batches, total, as_json))
+    num_rows = write_predictions(out, _watch(batches, total, as_json), load_labels(data, labels))
     if as_json:
         print_json({"out": str(out), "questions": total, "answers": num_rows})
     else:

@@ -1,7 +1,7 @@
 """`qa learn`, `qa evaluate` and `qa ask`: questions in plain words."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,10 +13,9 @@ from .options import Device, Engine, Json, Resume, choose_device, existing_data,
 from .output import console, print_json, question_measures_table, say, show_error
 
 if TYPE_CHECKING:
-    from ..graph.knowledge_base import KnowledgeBase
     from ..neural.loop import Epoch
     from ..pipeline.questions import QuestionProgram
-    from ..qa.answers import WordAnswers
+    from ..qa.answers import WordAnswer, WordAnswers
     from ..qa.examples import WordQuestion
 
 qa = typer.Typer(
@@ -156,26 +155,30 @@ def ask(
         str | None, typer.Argument(help="Without it, questions are read line by line.")
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Most answers to show.")] = 10,
+    min_probability: Annotated[
+        float, typer.Option(min=0, max=1, help="Do not answer where the best answer is less likely right.")
+    ] = 0.5,
     as_json: Json = False,
 ) -> None:
-    """Answer a QUESTION; each answer comes with its rule and the facts along a path."""
+    """Answer a QUESTION; each answer comes with its probability, its rule and the facts along a path."""
     from ..pipeline.questions import load_question_model
 
     program, facts = load_question_model(model), load_known(kb)
-    if question is not None:
-        _show(program.ask_words(question, k, facts), as_json)
-    else:
-        _converse(program, facts, k, as_json)
+
+    def answer(text: str) -> None:
+        _show(program.ask_words(text, k, facts, min_probability), as_json)
+
+    answer(question) if question is not None else _converse(answer)
 
 
-def _converse(program: "QuestionProgram", facts: "KnowledgeBase", k: int, as_json: bool) -> None:
+def _converse(answer: Callable[[str], None]) -> None:
     """Answer one question a line until the input ends; print an error for each that has no answer."""
     from ..errors import QuestionError
 
     say("Ask a question; an empty line ends.")
     for line in _lines():
         try:
-            _show(program.ask_words(line, k, facts), as_json)
+            answer(line)
         except QuestionError as error:
             show_error(error)
 
@@ -205,11 +208,29 @@ def show_answers(found: "WordAnswers") -> None:
 
     if found.note:
         console.print(f"[yellow]Note:[/] {escape(found.note)}", soft_wrap=True)
+    if found.claimed is not None:
+        _show_claim(found)
     for rule in dict.fromkeys(answer.rule for answer in found.answers):
         for answer in (answer for answer in found.answers if answer.rule == rule):
-            more = f" (and {answer.num_paths - 1:,} more)" if answer.num_paths > 1 else ""
-            console.print(
-                f"[bold]{escape(answer.entity)}[/]  because {escape(answer.because)}{more}", soft_wrap=True
-            )
+            _show_answer(answer)
         console.print(f"  rule: {escape(str(rule))}  (confidence {rule.confidence:.2f})", soft_wrap=True)
         console.print(f"  {escape(rule_in_words(rule, found.source))}", soft_wrap=True)
+
+
+def _show_claim(found: "WordAnswers") -> None:
+    """Print the answer to a yes/no question."""
+    if found.claim is not None:
+        console.print(f"[bold]Yes[/], {_probability(found.claim)}.", soft_wrap=True)
+        return
+    told = f"{found.claimed} is not among the answers for {found.source}, which are:"
+    console.print(f"[bold]No[/], as far as the facts tell: {escape(told)}", soft_wrap=True)
+
+
+def _show_answer(answer: "WordAnswer") -> None:
+    more = f" (and {answer.num_paths - 1:,} more)" if answer.num_paths > 1 else ""
+    because = f"because {escape(answer.because)}{more}"
+    console.print(f"[bold]{escape(answer.entity)}[/]  {_probability(answer)}  {because}", soft_wrap=True)
+
+
+def _probability(answer: "WordAnswer") -> str:
+    return "not calibrated" if answer.probability is None else f"probability {answer.probability:.2f}"

@@ -7,7 +7,7 @@ import typer
 
 from ..config import RuleOrder
 from .completion import complete_relation
-from .options import Json, Model, existing_data, load_known, load_split
+from .options import Json, LabelFile, Model, existing_data, load_known, load_labels, load_split
 from .output import console, listing_table, log, print_json, print_line
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def rules(
     facts: Annotated[
         Path | None, typer.Option("--data", hidden=True, metavar="DATA", callback=existing_data)
     ] = None,
+    labels: LabelFile = None,
     as_json: Json = False,
 ) -> None:
     """Print the rules of MODEL, for and against an answer.
@@ -75,7 +76,8 @@ def rules(
     kb = None if data is None else load_known(data)
     wanted = RuleFilter(min_share, max_length, allow, deny or (), min_confidence, min_support)
     with log.status("Counting support" if kb else "Reading the rules"):
-        found = program.listings(query, limit=limit, order=sort, wanted=wanted, kb=kb)
+        called = {} if data is None else load_labels(data, labels)
+        found = program.listings(query, limit=limit, order=sort, wanted=wanted, kb=kb, labels=called)
     if as_json:
         print_json([listing.as_dict() for listing in found])
     elif not any(map(len, found)):
@@ -84,7 +86,15 @@ def rules(
         for number, listing in enumerate(found):
             print_line(("\n" if number else "") + listing.heading)
             console.print(listing_table(listing))
+        for sentence in _sentences(program):
+            print_line(f"\n{sentence}")
         print_line(note or _next_step(model, data))
+
+
+def _sentences(program: "Program") -> list[str]:
+    """Return what holds for every query of weighted rules, in words."""
+    weighted = getattr(program, "weighted_rules", None)
+    return [] if weighted is None else weighted.sentences
 
 
 def _next_step(model: Path, data: Path | None) -> str:

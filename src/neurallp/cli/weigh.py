@@ -7,6 +7,7 @@ import typer
 
 from ..config import Plan, WeightingConfig
 from ..errors import ConfigError
+from ..graph.vocabulary import relation_of
 from .evaluate import evaluate_parts
 from .options import Data, Device, Json, Workers, choose_device, existing_source, load_split, with_settings
 from .output import console, measures_table, print_json, print_line
@@ -82,7 +83,7 @@ def _require_sound(settings: dict[str, Any]) -> None:
 
 
 def _require_relations(rules: "list[Rule]", relations: list[str], message: str) -> None:
-    if not any({name.lstrip("~") for name in (rule.target, *rule.body)} <= {*relations} for rule in rules):
+    if not any({*map(relation_of, (rule.target, *rule.body))} <= {*relations} for rule in rules):
         raise ConfigError(f"{message} Mine some with --candidates.")
 
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from ..config import ENGINE_CHOICES, ENGINES
-from ..errors import ConfigError
+from ..errors import ConfigError, require_choice
 from ..graph.operators import Operators
 from ..graph.scores import Scores
 from .base import Engine, QueryBatch, ScoresWithBackward
@@ -17,8 +17,7 @@ __all__ = ["Engine", "Operators", "QueryBatch", "Scores", "ScoresWithBackward", 
 
 def make_engine(name: str, operators: Operators, device: str = "cpu") -> Engine:
     """Return the engine called `name`; `auto` takes the fastest that runs on `device`."""
-    if name not in ENGINE_CHOICES:
-        raise ConfigError(f"Unknown engine {name!r}. There are: {', '.join(ENGINE_CHOICES)}.")
+    require_choice("engine", name, ENGINE_CHOICES)
     module = _fastest(device) if name == "auto" else import_module(ENGINES[name])
     if not module.runs_on(device):
         raise ConfigError(f"The engine {name} cannot run on {device!r}. Use another device, or engine auto.")

@@ -16,8 +16,8 @@ from torch.autograd.function import once_differentiable
 from ..controller.attention import Attention
 from ..errors import ConfigError
 from ..graph.arrays import Floats, Ids, group_by, offsets_of
+from ..graph.compilation import num_cores
 from ..graph.operators import Operators
-from ..graph.parallel import num_cores
 from ..graph.scores import Scores
 from .base import QueryBatch, ScoresWithBackward
 from .cpu_kernel_arrays import Graph, Outputs, Pairs, Small, SparseScores, Task, Workspace

@@ -17,6 +17,7 @@ from ..graph.arrays import Ids
 from ..graph.knowledge_base import KnowledgeBase, Split
 from ..graph.operators import Operators
 from ..graph.questions import KnownAnswers, Questions, ask_both_ways
+from ..graph.vocabulary import relation_of
 from ..io.triples import load
 from ..neural.model import ModelScorer
 from ..neural.training import Epoch
@@ -179,6 +180,6 @@ def draw_learning(table: TableSpec, results: Results, out: Path) -> None:
 
 def _examples(program: LearnedProgram, queries: Iterable[str]) -> list[dict[str, Any]]:
     """Return the best rules of those queries that the model has."""
-    known = [query for query in queries if query.removeprefix("~") in program.model.relations]
+    known = [query for query in queries if relation_of(query) in program.model.relations]
     rules = [rule for query in known for rule in program.rules(query, limit=3)]
     return [{"rule": str(rule), "confidence": rule.normalized_confidence} for rule in rules]

@@ -44,7 +44,7 @@ def project_questions(
     except ImportError as error:
         raise ConfigError("The picture needs more: pip install 'neurallp[plots]'.") from error
     reasoner = program.reasoner(kb)
-    interpretations = [reasoner.interpreter.interpret(question.text)[0] for question in questions]
+    interpretations = [reasoner.parser.interpreter.interpret(question.text)[0] for question in questions]
     with torch.no_grad():
         vectors = program.model.encode([each.phrase for each in interpretations]).numpy()
     # Questions of the same wording have equal vectors: a little noise makes each visible.
@@ -57,9 +57,10 @@ def project_questions(
 def _rule_used(reasoner: QuestionReasoner, text: str) -> Rule:
     """Return the rule of the best answer, or the most confident rule where there is no answer."""
     try:
-        return reasoner.ask(text, 1)[0].rule
+        return reasoner.ask(text, 1, min_probability=0.0)[0].rule
     except QuestionError:
-        return reasoner.rules(reasoner.interpreter.interpret(text)[0])[0]
+        first = reasoner.parser.interpreter.interpret(text)[0]
+        return reasoner.rules(first.source, first.phrase)[0]
 
 
 def _label(rule: Rule) -> str:

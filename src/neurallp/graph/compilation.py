@@ -1,6 +1,10 @@
-"""How numba compiles kernels: at their first call (numba is imported only then), cached on disk, no GIL."""
+"""How kernels are compiled and run: by numba at their first call, cached on disk, without the GIL.
+
+numba is imported only then. As kernels release the GIL, threads run them on several cores.
+"""
 
 import gc
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import update_wrapper
@@ -93,3 +97,10 @@ def fast_compile() -> Iterator[None]:
         config.OPT = level
         if collecting:
             gc.enable()
+
+
+def num_cores() -> int:
+    """Return the cores that this process may use; on some systems only the number of all is known."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -42,6 +42,23 @@ class Operators:
         order = np.lexsort((targets, operators, sources))
         return cls(num_entities, num_relations, sources[order], operators[order], targets[order])
 
+    def changed(self, added: Ids, removed: Ids, num_entities: int) -> "Operators":
+        """Return the operators with new facts added and known ones removed.
+
+        The new edges are merged into the sorted ones, so this costs a copy of the edges and no sort.
+        """
+        kept = np.ones(self.num_edges, dtype=bool)
+        kept[self.edges_of(removed).reshape(-1)] = False
+        columns = (column[kept] for column in (self.sources, self.operators, self.targets))
+        old = Operators(num_entities, self.num_relations, *columns)
+        new = Operators.of_facts(added, num_entities, self.num_relations)
+        places = np.searchsorted(old._keys, new._keys)
+        merged = (
+            np.insert(getattr(old, name), places, getattr(new, name))
+            for name in ("sources", "operators", "targets")
+        )
+        return Operators(num_entities, self.num_relations, *merged)
+
     @property
     def num_operators(self) -> int:
         return 2 * self.num_relations
@@ -90,19 +107,20 @@ class Operators:
         return self.offsets[entities + 1] - self.offsets[entities]
 
     @cached_property
-    def _segment_keys(self) -> Ids:
+    def segment_keys(self) -> Ids:
+        """Source and operator of each edge as one number, ascending."""
         return self.sources * self.num_operators + self.operators
 
     def segments(self) -> tuple[Ids, Ids]:
         """Return the first edge of each segment (one source and operator), and the segments' offsets."""
-        starts = np.flatnonzero(np.diff(self._segment_keys, prepend=-1))
+        starts = np.flatnonzero(np.diff(self.segment_keys, prepend=-1))
         return starts, group_offsets(self.sources[starts], self.num_entities)
 
     def spans(self, entities: Ids, k: int | Ids) -> tuple[Ids, Ids]:
         """Return the first edge of each entity for one operator, or one each, and their end."""
         wanted = entities * self.num_operators + k
-        return np.searchsorted(self._segment_keys, wanted), np.searchsorted(
-            self._segment_keys, wanted, side="right"
+        return np.searchsorted(self.segment_keys, wanted), np.searchsorted(
+            self.segment_keys, wanted, side="right"
         )
 
     @cached_property

@@ -87,12 +87,19 @@ class StringTable(Vocabulary):
 class PackedOperators(Operators):
     """The operators of a packed knowledge base: edges in segments instead of lists."""
 
-    def __init__(self, num_relations: int, csr: CsrSegments) -> None:
+    def __init__(self, num_relations: int, csr: CsrSegments, shared: Ids | None = None) -> None:
         object.__setattr__(self, "num_entities", len(csr.offsets) - 1)
         object.__setattr__(self, "num_relations", num_relations)
         object.__setattr__(self, "csr", csr)
+        object.__setattr__(self, "shared", shared)
 
     csr: CsrSegments
+    shared: Ids | None  # (operator, operator) how many entities have edges of both; None: to be counted
+
+    @cached_property
+    def offsets(self) -> Ids:
+        """Where each entity's edges begin; (entity + 1,)."""
+        return self.csr.starts[self.csr.offsets].astype(np.int64)
 
     @cached_property
     def sources(self) -> Ids:
@@ -113,11 +120,6 @@ class PackedOperators(Operators):
     @property
     def num_edges(self) -> int:
         return len(self.csr.targets)
-
-    def degrees(self, entities: Ids) -> Ids:
-        """Return how many edges leave each of `entities`."""
-        bounds = self.csr.starts[self.csr.offsets[entities]], self.csr.starts[self.csr.offsets[entities + 1]]
-        return (bounds[1] - bounds[0]).astype(np.int64)
 
     def sources_at(self, edges: Ids) -> Ids:
         """Return the sources of edges."""
@@ -146,12 +148,6 @@ class PackedOperators(Operators):
         part = slice(self.csr.operator_offsets[k], self.csr.operator_offsets[k + 1])
         own, starts = self.csr.own[part], self.csr.starts
         return self.csr.sources[part].astype(np.int64), (starts[own + 1] - starts[own]).astype(np.int64)
-
-    def edges_out_of(self, entities: Ids) -> Ids:
-        """Return the numbers of all edges that leave any of `entities`."""
-        offsets, starts = self.csr.offsets, self.csr.starts
-        first, last = starts[offsets[entities]], starts[offsets[entities + 1]]
-        return concatenate_ranges(first.astype(np.int64), last.astype(np.int64))
 
     def segments(self) -> tuple[Ids, Ids]:
         """Return the first edge of each segment (one source and operator), and the segments' offsets."""
@@ -194,16 +190,13 @@ class PackedKnowledgeBase(KnowledgeBase):
         operators: PackedOperators,
         relations: Relations,
         num_duplicates: int = 0,
-        shared: Ids | None = None,
     ) -> None:
         object.__setattr__(self, "entities", entities)
         object.__setattr__(self, "relations", relations)
         object.__setattr__(self, "num_duplicates", num_duplicates)
         object.__setattr__(self, "operators", operators)
-        object.__setattr__(self, "shared", shared)
 
     operators: PackedOperators
-    shared: Ids | None  # (operator, operator) how many entities have edges of both; None: to be counted
 
     @property
     def num_facts(self) -> int:

@@ -56,8 +56,8 @@ class KnownAnswers:
         return rows, self._answers[concatenate_ranges(starts, stops)]
 
 
-class EdgeAnswers(KnownAnswers):
-    """The same for the facts of operators, looked up among their edges: nothing is sorted again."""
+class KnownFacts(KnownAnswers):
+    """The known answers to each (source, query), read from the sorted edges of a graph."""
 
     def __init__(self, operators: Operators) -> None:
         self.operators = operators

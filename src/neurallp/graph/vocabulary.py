@@ -1,6 +1,7 @@
 """Vocabularies: names of entities and relations, and their ids."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import DataError, UnknownNameError
@@ -69,6 +70,16 @@ class Vocabulary(Sequence[str]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self):,} names)"
+
+    def extended(self, names: Iterable[str]) -> "Vocabulary":
+        """Return the vocabulary with new names at the end; ids stay, and nothing is numbered again."""
+        added = [name for name in dict.fromkeys(names) if name not in self]
+        if not added:
+            return self
+        extended = copy(self)
+        extended.names = (*self.names, *added)
+        extended._ids = self._ids | {name: len(self) + i for i, name in enumerate(added)}
+        return extended
 
     def id(self, name: str) -> int:
         """Return the id of `name`, or raise with the nearest name."""

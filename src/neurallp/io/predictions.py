@@ -13,27 +13,31 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
-import numpy as np
-
 from ..errors import ConfigError, FormatError, import_extra
-from ..reasoning.answers import Predictions
+from ..reasoning.answers import Labels, Predictions
 from .files import AnyPath, is_gzip, replacing, suffix_of
 from .names import find_unwritable, quote_field
 from .triples.rdf import OWN, Names
 
-COLUMNS = ("head", "relation", "tail", "probability", "score", "known")
+COLUMNS = tuple(Predictions.SCHEMA)
+
+#: Further columns where entities have labels.
+LABEL_COLUMNS = ("head_label", "tail_label")
 
 Row = tuple[Any, ...]
 RowWriter = Callable[[Row], object]
-Writer = Callable[[BinaryIO, Iterator[Predictions]], int]
+Writer = Callable[[BinaryIO, Iterator[Predictions], Labels], int]
 
 
-def write_predictions(path: AnyPath, batches: Iterable[Predictions]) -> int:
-    """Write the rows of all batches, completely or not at all, and return their number."""
+def write_predictions(path: AnyPath, batches: Iterable[Predictions], labels: Labels | None = None) -> int:
+    """Write the rows of all batches, completely or not at all, and return their number.
+
+    Labels of entities get two more columns; RDF has none.
+    """
     write = find_writer(path)
     try:
         with replacing(path) as file, _compressing(path, file) as content:
-            return write(content, iter(batches))
+            return write(content, iter(batches), labels or {})
     except UnicodeEncodeError as error:
         raise FormatError(f"{path}: {error.object!r:.80} has half a surrogate pair. Rename it.") from error
 
@@ -58,25 +62,26 @@ def find_writer(path: AnyPath) -> Writer:
     return _write_text(TEXT_WRITERS[suffix])
 
 
-def _write_parquet(file: BinaryIO, batches: Iterator[Predictions]) -> int:
+def _write_parquet(file: BinaryIO, batches: Iterator[Predictions], labels: Labels) -> int:
     pa, parquet = import_extra("pyarrow", "formats"), import_extra("pyarrow.parquet", "formats")
-    kinds = pa.string(), pa.string(), pa.string(), pa.float64(), pa.float64(), pa.bool_()
-    schema = pa.schema(list(zip(COLUMNS, kinds, strict=True)))
+    told = [(name, pa.string()) for name in LABEL_COLUMNS if labels]
+    own = [(name, pa.type_for_alias(kind)) for name, kind in Predictions.SCHEMA.items()]
+    schema = pa.schema([*own, *told])
     num_rows = 0
     with parquet.ParquetWriter(file, schema) as writer:
         for batch in batches:
-            writer.write_table(pa.table(_columns(batch), schema))
+            writer.write_table(pa.table(_columns(batch, labels), schema))
             num_rows += len(batch)
     return num_rows
 
 
-def _write_text(begin: Callable[[TextIO], RowWriter]) -> Writer:
-    def write(file: BinaryIO, batches: Iterator[Predictions]) -> int:
+def _write_text(begin: Callable[[TextIO, Row], RowWriter]) -> Writer:
+    def write(file: BinaryIO, batches: Iterator[Predictions], labels: Labels) -> int:
         num_rows = 0
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        write_row = begin(text)
+        write_row = begin(text, (*COLUMNS, *(LABEL_COLUMNS if labels else ())))
         for batch in batches:
-            for row in zip(*(column.tolist() for column in _columns(batch).values()), strict=True):
+            for row in zip(*_columns(batch, labels).values(), strict=True):
                 write_row(row)
             num_rows += len(batch)
         text.detach()  # flushes, and leaves the file open for the caller
@@ -85,24 +90,24 @@ def _write_text(begin: Callable[[TextIO], RowWriter]) -> Writer:
     return write
 
 
-def _commas(text: TextIO) -> RowWriter:
+def _commas(text: TextIO, columns: Row) -> RowWriter:
     def write_row(row: Row) -> object:
         return text.write(",".join(quote_field(_as_text(field)) for field in row) + "\n")
 
-    write_row(COLUMNS)
+    write_row(columns)
     return write_row
 
 
-def _tabs(text: TextIO) -> RowWriter:
+def _tabs(text: TextIO, columns: Row) -> RowWriter:
     """Write the header of a tab-separated table; as in .tsv triples, quotes have no special meaning."""
 
     def write_row(row: Row) -> object:
-        for name in row[:3]:
+        for name in (*row[:3], *row[len(COLUMNS) :]):
             if why := find_unwritable(name, "tab"):
                 raise FormatError(f"Name {name!r} {why}. Write .csv, .jsonl or .parquet.")
         return text.write("\t".join(map(_as_text, row)) + "\n")
 
-    text.write("\t".join(COLUMNS) + "\n")
+    text.write("\t".join(columns) + "\n")
     return write_row
 
 
@@ -111,9 +116,9 @@ def _as_text(field: Any) -> str:
     return "" if field is None else str(field)
 
 
-def _json_lines(text: TextIO) -> RowWriter:
+def _json_lines(text: TextIO, columns: Row) -> RowWriter:
     def write_row(row: Row) -> object:
-        return text.write(json.dumps(dict(zip(COLUMNS, row, strict=True)), ensure_ascii=False) + "\n")
+        return text.write(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n")
 
     return write_row
 
@@ -122,7 +127,7 @@ RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 NUMBER = "http://www.w3.org/2001/XMLSchema#double"
 
 
-def _statements(text: TextIO) -> RowWriter:
+def _statements(text: TextIO, columns: Row) -> RowWriter:
     """Write each row as a statement in N-Triples, which is Turtle too, with its probability and score."""
     names = Names()
     count = itertools.count(1)
@@ -139,19 +144,14 @@ def _statements(text: TextIO) -> RowWriter:
     return write_row
 
 
-def _columns(batch: Predictions) -> dict[str, Any]:
-    names = np.array(batch.kb.entities.names, dtype=object)
-    heads, tails = batch.ends
-    relation = np.full(len(batch), batch.relation, dtype=object)
-    columns = names[heads], relation, names[tails], _told(batch), batch.scores, batch.is_known
-    return dict(zip(COLUMNS, columns, strict=True))
-
-
-def _told(batch: Predictions) -> Any:
-    """Return the probability of each row; None for known facts, and where there is no calibration."""
-    if batch.probabilities is None:
-        return np.full(len(batch), None)
-    return np.where(batch.is_known, np.full(len(batch), None), batch.probabilities)
+def _columns(batch: Predictions, labels: Labels) -> dict[str, Any]:
+    """Return the columns of a batch, with two more for the labels where there are any."""
+    found = batch.columns()
+    if not labels:
+        return found
+    ends = found["head"], found["tail"]
+    called = ([labels.get(name, name) for name in names] for names in ends)
+    return found | dict(zip(LABEL_COLUMNS, called, strict=True))
 
 
 TEXT_WRITERS = {

@@ -1,6 +1,6 @@
 """The base of all programs: the knowledge base that they answer about, and the reasoner over it."""
 
-from typing import Generic, TypeVar, get_args
+from typing import Any, Generic, TypeVar, get_args
 
 from ..config import Part
 from ..errors import ConfigError, DataError, require_choice
@@ -21,12 +21,17 @@ class BaseProgram(Generic[R]):
         facts = kb or self.kb
         if facts is None:
             raise ConfigError("A loaded program has no facts. Give the knowledge base to ask: kb=….")
-        if self._last is None or self._last[0] is not facts:
-            self._last = facts, self._make_reasoner(facts)
-        return self._last[1]
+        last = self._last  # another thread may ask about other facts meanwhile
+        if last is None or last[0] is not facts:
+            last = self._last = facts, self._make_reasoner(facts)
+        return last[1]
 
     def _make_reasoner(self, kb: KnowledgeBase) -> R:
         raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The reasoner holds indexes of all facts, and is made anew by the first question.
+        return {name: value for name, value in vars(self).items() if name != "_last"}
 
 
 def ask_part(split: Split, part: Part) -> tuple[Questions, KnownAnswers]:

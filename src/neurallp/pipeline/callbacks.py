@@ -1,14 +1,21 @@
-"""Callbacks: functions that follow a run of learning: progress, checkpoints, and stopping early."""
+"""What follows a run of learning and may end it: callbacks, and the clock of a time limit.
 
+Without a limit nothing depends on the clock, so equal runs give equal files.
+"""
+
+from collections.abc import Callable
+from math import inf
+from time import monotonic
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..config import Plan
+from ..errors import ConfigError
 from ..io.files import AnyPath
-from .plan import Estimate
 
 if TYPE_CHECKING:
     from ..neural.loop import TrainingLoop
+    from .plan import Estimate
 
     AnyTraining = TrainingLoop[Any, Any]
 
@@ -19,7 +26,7 @@ Stage = Literal["plan", "train", "weigh", "calibrate"]
 class Callbacks:
     """Functions that `learn` calls during a run. By default they do nothing, and Ctrl-C ends the run."""
 
-    def on_plan(self, plan: Plan, estimate: Estimate | None) -> None:
+    def on_plan(self, plan: Plan, estimate: "Estimate | None") -> None:
         """Called when the plan is made, with the time and memory it will take, where that was measured."""
 
     def on_mrr(self, mrr: float) -> None:
@@ -68,3 +75,44 @@ class Checkpoints(Callbacks):
 
     def on_epoch(self, training: "AnyTraining") -> None:
         self.files.write_checkpoint(self.folder, training)
+
+
+class TimeIsOver(Exception):  # noqa: N818 (it ends a stage and is no error)
+    """Raised to end a stage when no time is left."""
+
+
+class Clock:
+    """The time that is left of a run of at most `minutes`; None is no limit."""
+
+    def __init__(self, minutes: float | None = None, now: Callable[[], float] = monotonic) -> None:
+        if minutes is not None and not 0 < minutes < inf:
+            raise ConfigError(f"minutes must be above 0 and finite, got {minutes}.")
+        self.minutes, self._now = minutes, now
+        self._end = inf if minutes is None else now() + 60 * minutes
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a limit."""
+        return self.minutes is not None
+
+    @property
+    def seconds_left(self) -> float:
+        """The seconds that are left, at least 0; infinite without a limit."""
+        return max(0.0, self._end - self._now()) if self.is_limited else inf
+
+    def part(self, share: float) -> "Clock":
+        """Return a clock that ends after a share of the time that is left."""
+        part = Clock(None, self._now)
+        part.minutes = self.minutes
+        part._end = self._now() + share * self.seconds_left if self.is_limited else inf
+        return part
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no time is left."""
+        return self.seconds_left <= 0
+
+    def require_time(self) -> None:
+        """Raise where no time is left."""
+        if self.is_over:
+            raise TimeIsOver

@@ -13,9 +13,17 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from ..config import UNWEIGHTED_PRESETS, ModelConfig, Plan, TrainingConfig, WeightingConfig, make_plan
+from ..config import (
+    ENGINE_CHOICES,
+    UNWEIGHTED_PRESETS,
+    ModelConfig,
+    Plan,
+    TrainingConfig,
+    WeightingConfig,
+    make_plan,
+)
 from ..config.plan_log import Comparison
-from ..errors import ConfigError, DataError
+from ..errors import ConfigError, DataError, require_choice
 from ..graph.knowledge_base import KnowledgeBase, Split, hold_out, split_triples
 from ..graph.vocabulary import Relations
 from ..io.triples import Data, load
@@ -24,8 +32,7 @@ from ..rules.rule import Rule
 from ..weighting.kinds import as_candidates, get_kind
 from ..weighting.kinds.base import Candidate
 from ..weighting.weighted_rules import WeightedRules
-from .callbacks import Callbacks
-from .clock import Clock, TimeIsOver
+from .callbacks import Callbacks, Clock, TimeIsOver
 from .plan import NEURAL, Planner
 from .program import LearnedProgram, Program, RuleProgram
 
@@ -80,6 +87,8 @@ def learn(
         raise ConfigError(f"Give a plan or settings, not both: {', '.join(settings)}.")
     clock = minutes if isinstance(minutes, Clock) else Clock(minutes)
     checked = plan or make_plan(**{**settings, "train": settings.get("train") is not False})
+    require_choice("engine", engine, ENGINE_CHOICES)
+    _require_device(device)
     data = load(data)
     whole = data if isinstance(data, Split) else split_triples(data, checked.seed)
     run = Run(whole.without_test(), engine, device, callbacks or Callbacks(), clock)
@@ -87,6 +96,14 @@ def learn(
     program = run.learn(plan or run.decide(**settings), list(given))
     program.kb = data if isinstance(data, KnowledgeBase) else whole.given
     return program
+
+
+def _require_device(device: str) -> None:
+    """Raise unless a device can be used; the CPU always can, so torch is not loaded for it."""
+    if device != "cpu":
+        from ..neural.training import require_device
+
+        require_device(device)
 
 
 class Run:
@@ -176,7 +193,7 @@ class Run:
         self.callbacks.on_stage("calibrate", MAX_QUESTIONS)
         try:
             with suppress(DataError):
-                program.calibrate(self.held_out_split(program.plan.seed), self._on_calibrated)
+                program.calibrate(self.split, self._on_calibrated)
         except TimeIsOver:
             self.cut.append("calibration")
         except KeyboardInterrupt:
@@ -340,10 +357,9 @@ def make_weighting(
         return ProcessWeighting(split, config, given, num_workers=num_workers)
     if device == "cpu":
         return Weighting(split, config, given)
-    from ..neural.training import require_device
     from ..weighting.fitting_gpu import GpuWeighting
 
-    require_device(device)
+    _require_device(device)
     return GpuWeighting(split, config, given, device=device)
 
 

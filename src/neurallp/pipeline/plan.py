@@ -21,7 +21,7 @@ from ..config import (
 from ..config.plan_log import Comparison, PlanLog
 from ..graph.knowledge_base import Split, hold_out
 from ..weighting.masking import NEARLY_ALL
-from .clock import Clock
+from .callbacks import Clock
 from .survey import Survey, survey
 from .trials import TrialResult, Trials
 

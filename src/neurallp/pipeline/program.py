@@ -3,8 +3,9 @@
 Importing this module, and loading weighted or given rules, needs no torch: a neural model is loaded on use.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -13,21 +14,21 @@ from ..errors import ConfigError, require_choice, require_positive
 from ..evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
 from ..graph.knowledge_base import KnowledgeBase, Split
 from ..graph.questions import KnownAnswers, Questions
-from ..graph.vocabulary import INVERSE_MARK, Relations
+from ..graph.vocabulary import Relations, relation_of
 from ..io.files import AnyPath
 from ..io.models import folders
 from ..io.models import weighted as weighted_folders
 from ..io.models.calibration import read_calibration, recalibrated
 from ..io.models.plans import read_plan_log, write_plan_log
 from ..io.rules import guess_format, import_rules, import_scored
-from ..reasoning.answers import Answer, Predictions, Proof, WhyNot
 from ..reasoning.calibration import Calibration
 from ..reasoning.reasoner import Basis, Reasoner, require_relations
 from ..rules.listing import Listing, list_rules
 from ..rules.rule import Rule, RuleFilter, RuleSet
 from ..weighting.weighted_rules import WeightedRules, select_rules
 from . import calibrating
-from .base import BaseProgram, ask_part
+from .asking import AskingProgram
+from .base import ask_part
 
 if TYPE_CHECKING:
     from ..neural.model import NeuralLP
@@ -40,7 +41,7 @@ MIN_NORMALIZED_CONFIDENCE = 0.01
 MAX_LISTED = 1000
 
 
-class Program(BaseProgram[Reasoner]):
+class Program(AskingProgram):
     """Rules that answer questions on the knowledge base they were learned from, or on one that is given."""
 
     calibration: Calibration | None = None
@@ -92,10 +93,12 @@ class Program(BaseProgram[Reasoner]):
         order: RuleOrder = "clarity",
         wanted: RuleFilter | None = None,
         kb: KnowledgeBase | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> list[Listing]:
         """Return the rules of a query, or of all, as a person reads them: reasons first, in groups.
 
         Groups, examples and the order by clarity need facts: `kb`, or the knowledge base learned from.
+        `labels` are what entities are called in examples.
         """
         require_positive("limit", limit)
         require_choice("order", order, get_args(RuleOrder))
@@ -104,7 +107,7 @@ class Program(BaseProgram[Reasoner]):
         found = self._best_rules(self._queries(query), wanted, MAX_LISTED, facts)
         facts = None if facts is None else facts.with_relations(self.relations)
         counted = [(name, list(filter(wanted.keeps_counted, found.about(name)))) for name in found.targets]
-        return [list_rules(name, rules, facts, limit, order) for name, rules in counted if rules]
+        return [list_rules(name, rules, facts, limit, order, labels) for name, rules in counted if rules]
 
     def _queries(self, query: str | None) -> list[int]:
         every = range(self.relations.num_operators)
@@ -112,7 +115,8 @@ class Program(BaseProgram[Reasoner]):
 
     def reasoner(self, kb: KnowledgeBase | None = None) -> Reasoner:
         """Return a reasoner over `kb`, or over the knowledge base learned from; the last one is cached."""
-        if self._last is not None and self._is_outdated(self._last[1]):
+        last = self._last
+        if last is not None and self._is_outdated(last[1]):
             self._last = None
         return super().reasoner(kb)
 
@@ -121,36 +125,6 @@ class Program(BaseProgram[Reasoner]):
 
     def _make_reasoner(self, kb: KnowledgeBase) -> Reasoner:
         return Reasoner(kb, self.basis, calibration=self.calibration)
-
-    def ask(
-        self,
-        *,
-        head: str | None = None,
-        tail: str | None = None,
-        relation: str,
-        k: int = 10,
-        kb: KnowledgeBase | None = None,
-    ) -> list[Answer]:
-        """Return the best answers to (head, relation, ?) or (?, relation, tail)."""
-        return self.reasoner(kb).ask(head=head, tail=tail, relation=relation, k=k)
-
-    def explain(
-        self, head: str, relation: str, tail: str, k: int = 3, kb: KnowledgeBase | None = None
-    ) -> Proof:
-        """Return the rules and paths that contribute to the score of (head, relation, tail)."""
-        return self.reasoner(kb).explain(head, relation, tail, k)
-
-    def why_not(
-        self, head: str, relation: str, tail: str, k: int = 3, kb: KnowledgeBase | None = None
-    ) -> WhyNot:
-        """Return the rules that are one fact short of (head, relation, tail)."""
-        return self.reasoner(kb).why_not(head, relation, tail, k)
-
-    def predict(
-        self, relations: Iterable[str] | None = None, k: int = 10, kb: KnowledgeBase | None = None
-    ) -> Iterator[Predictions]:
-        """Yield new answers of every source to every relation, in batches."""
-        return self.reasoner(kb).predict(relations, k)
 
     def evaluate(
         self,
@@ -228,7 +202,7 @@ class LearnedProgram(Program):
         _, model, training, _ = folders.read_config(folder)
         weighting = None if program is None else program.plan.weighting
         loaded = cls(Plan(model, training, weighting))
-        loaded._load = lambda: _read_neural(folder)
+        loaded._load = partial(_read_neural, folder)
         loaded.weighted_rules = None if program is None else program.weighted_rules
         if program is None:
             loaded._load_model()
@@ -345,7 +319,7 @@ class RuleProgram(Program):
     def relations(self) -> Relations:
         """The relations that the rules mention, in order of appearance."""
         names = (name for rule in self.given for name in (rule.target, *rule.body))
-        return Relations(dict.fromkeys(name.removeprefix(INVERSE_MARK) for name in names))
+        return Relations(dict.fromkeys(map(relation_of, names)))
 
     def _best_rules(
         self, queries: list[int], wanted: RuleFilter, limit: int, kb: KnowledgeBase | None

@@ -18,8 +18,9 @@ from ..io.files import AnyPath
 from ..io.models import questions as question_models
 from ..neural.loop import Epoch
 from ..neural.training import require_device
-from ..qa.answering import QuestionReasoner
+from ..qa.answering import MIN_PROBABILITY, QuestionReasoner, calibrate_answers
 from ..qa.answers import WordAnswers
+from ..qa.confidence import AnswerCalibration
 from ..qa.evaluation import QuestionMeasures, QuestionResults, evaluate_questions
 from ..qa.examples import Interpreter, QuestionExamples, WordQuestion, make_examples
 from ..qa.model import QuestionModel
@@ -60,8 +61,10 @@ class QuestionProgram(BaseProgram[QuestionReasoner]):
         threshold: float,
         kb: KnowledgeBase | None = None,
         history: Iterable[Epoch] = (),
+        calibration: AnswerCalibration | None = None,
     ) -> None:
         self.model = model.eval()
+        self.calibration = calibration
         self.training_config = training_config
         self.threshold = threshold
         self.kb = kb
@@ -71,12 +74,21 @@ class QuestionProgram(BaseProgram[QuestionReasoner]):
         config = self.model.config
         return f"QuestionProgram({len(self.model.vocabulary):,} words, rules up to length {config.num_steps})"
 
-    def ask_words(self, text: str, k: int = 10, kb: KnowledgeBase | None = None) -> WordAnswers:
-        """Return the answers to a question, each with its rule and facts; raise QuestionError without any."""
-        return self.reasoner(kb).ask(text, k)
+    def ask_words(
+        self,
+        text: str,
+        k: int = 10,
+        kb: KnowledgeBase | None = None,
+        min_probability: float = MIN_PROBABILITY,
+    ) -> WordAnswers:
+        """Return the answers to a question, each with its rule and facts.
+
+        Raise QuestionError where there is none, or none at least `min_probability` likely to be right.
+        """
+        return self.reasoner(kb).ask(text, k, min_probability)
 
     def _make_reasoner(self, kb: KnowledgeBase) -> QuestionReasoner:
-        return QuestionReasoner(kb, self.model, self.threshold)
+        return QuestionReasoner(kb, self.model, self.threshold, calibration=self.calibration)
 
     def evaluate(
         self, questions: Sequence[WordQuestion], kb: KnowledgeBase | None = None
@@ -100,20 +112,21 @@ class QuestionProgram(BaseProgram[QuestionReasoner]):
     ) -> tuple[QuestionResults, list[str | None]]:
         """Return the results of questions and the types of their rows; those without an entity come last."""
         reasoner = self.reasoner(kb)
-        examples, failed = make_examples(questions, reasoner.interpreter)
+        examples, failed = make_examples(questions, reasoner.parser.interpreter)
         found = evaluate_questions(self.model, reasoner.engine, examples, len(failed))
         return found, [*examples.kinds, *(question.kind for question in failed)]
 
     def save(self, folder: AnyPath, metrics: dict[str, Any] | None = None) -> None:
         """Write the model folder: weights, configuration, relations, words, history and measures."""
         learned = self.model, self.training_config, self.threshold, self.history
-        question_models.write_model(folder, *learned, metrics or {})
+        question_models.write_model(folder, *learned, metrics or {}, self.calibration)
 
 
 def load_question_model(folder: AnyPath) -> QuestionProgram:
     """Return the question program saved in `folder`."""
     model, training, threshold, history = question_models.read_model(folder)
-    return QuestionProgram(model, training, threshold, history=history)
+    calibration = question_models.read_calibration(folder)
+    return QuestionProgram(model, training, threshold, history=history, calibration=calibration)
 
 
 def learn_questions(
@@ -182,4 +195,6 @@ def finish_questions(training: QuestionTraining, kb: KnowledgeBase) -> QuestionP
     model = deepcopy(training.model)  # training may continue with its own
     model.load_state_dict(training.best_weights)
     threshold = training.best_epoch.metrics["threshold"]
-    return QuestionProgram(model.cpu(), training.config, threshold, kb, training.history)
+    reasoner = QuestionReasoner(kb, model.cpu(), threshold)
+    calibration = calibrate_answers(reasoner, training.train, training.valid, training.config.seed)
+    return QuestionProgram(model, training.config, threshold, kb, training.history, calibration)

@@ -1,6 +1,5 @@
 """Small theories: the few rules of each query that answer best together, and what they cost in accuracy."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import log1p
 
@@ -8,11 +7,11 @@ import numpy as np
 
 from ..config import Plan, WeightingConfig
 from ..graph.knowledge_base import KnowledgeBase, Split
-from ..rules.rule import Rule, RuleSet
+from ..rules.rule import RuleSet
 from ..weighting.kinds import as_candidates
 from ..weighting.kinds.base import Candidate
 from ..weighting.weighted_rules import WeightedQuery, WeightedRules
-from .learn import learn, rules_to_weigh
+from .learn import rules_as_candidates, rules_to_weigh, weigh_rules
 from .program import LearnedProgram, Program, RuleProgram
 
 #: Confidences above this are taken as this: a rule that is always right would outweigh any others.
@@ -91,8 +90,8 @@ def _fit(program: Program, split: Split, num_rules: int, kinds: tuple[str, ...] 
     kinds = kinds or tuple(program.weighted_rules.num_of_kinds)
     config = program.plan.weighting or WeightingConfig()
     config = replace(config, max_rules=num_rules, num_candidates=0, kinds=kinds)
-    wanted: Iterable[Rule] = (rule for rule in given if rule.kind in kinds)
-    return learn(split, Plan(None, None, config), given=wanted)
+    wanted = (rule for rule in given if rule.kind in kinds)
+    return weigh_rules(split.without_test(), config, rules_as_candidates(wanted, split.relations))
 
 
 def _mrr(program: Program, split: Split) -> float | None:

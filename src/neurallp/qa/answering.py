@@ -1,5 +1,8 @@
 """Answers to questions in words: entity linking, neural scores, and paths along the rules asked for."""
 
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 
@@ -12,6 +15,7 @@ from ..errors import QuestionError, require_positive
 from ..graph.arrays import Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.scores import Scores
+from ..graph.vocabulary import inverse_name
 from ..neural.training import one_torch_thread
 from ..reasoning.base import BaseReasoner
 from ..reasoning.reasoner import require_relations
@@ -19,14 +23,35 @@ from ..rules.paths import find_paths
 from ..rules.rule import Rule
 from ..rules.support import body_ids, count_paths
 from .answers import WordAnswer, WordAnswers
-from .examples import Interpretation, Interpreter
+from .confidence import (
+    MAX_PHRASES,
+    AnswerCalibration,
+    KnownPhrase,
+    Wording,
+    answer_features,
+    damaged,
+    nearest_phrases,
+)
+from .entity_linking import Mention
+from .examples import Interpretation, QuestionExamples
 from .model import Phrase, QuestionModel
+from .parsing import ParsedQuestion, QuestionParser
 from .rules import DegreeExtension, DegreeStatistics, extract_by_degree
 
 #: Rules whose confidence is at least this share of the question's best may lead to answers.
 # Scores are normalised over what is reached: where the right rule reaches nothing, entities that other rules
 # reach with a little attention would look like answers.
 MIN_SHARE_OF_BEST = 0.3
+
+#: Questions whose best answer is less likely to be right than this are not answered.
+MIN_PROBABILITY = 0.5
+
+#: Held-out questions on which the probabilities are calibrated, and the best answers to each that count.
+MAX_CALIBRATED_ANSWERS = 10
+NUM_CALIBRATED = 200
+
+#: What the model's own rule counts in a vote with the known phrases likest to one that is not known.
+WEIGHT_OF_MODEL = 0.5
 
 #: The target of a question's rules, which has no relation of its own.
 TARGET = "answer"
@@ -35,17 +60,52 @@ TARGET = "answer"
 FollowedRule = tuple[Rule, Scores]
 
 
+@dataclass(frozen=True)
+class Reading:
+    """The rules that a question is taken to ask for, and how well known its wording is."""
+
+    rules: tuple[Rule, ...]
+    wording: Wording
+    by_model: bool = True  # whether the rules are the model's, or that of the known phrases
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredReading:
+    """A reading with its answers, best first."""
+
+    reading: Reading
+    followed: list[FollowedRule]
+    entities: Ids
+    values: Floats
+
+    def rule_to(self, entity: int) -> FollowedRule:
+        """Return the most confident rule that leads to an entity."""
+        return next(each for each in self.followed if entity in each[1].entities)
+
+    def features(self, place: int) -> list[float]:
+        """Return the features of one answer's probability."""
+        rule, _ = self.rule_to(int(self.entities[place]))
+        relative_score = float(self.values[place] / self.values[0])
+        return answer_features(rule.confidence, self.reading.wording, relative_score)
+
+
 class QuestionReasoner(BaseReasoner):
     """Answers questions in words about one knowledge base."""
 
     def __init__(
-        self, kb: KnowledgeBase, model: QuestionModel, threshold: float = 0.1, engine: str = "auto"
+        self,
+        kb: KnowledgeBase,
+        model: QuestionModel,
+        threshold: float = 0.1,
+        engine: str = "auto",
+        calibration: AnswerCalibration | None = None,
     ) -> None:
         require_relations(kb, model)
         super().__init__(kb, model.relations, engine)
         self.model = model.eval()
+        self.calibration = calibration
         self.threshold = threshold
-        self.interpreter = Interpreter(self.kb, model.vocabulary)
+        self.parser = QuestionParser(self.kb, model.vocabulary)
 
     @cached_property
     def engine(self) -> Engine:
@@ -57,22 +117,36 @@ class QuestionReasoner(BaseReasoner):
         """How many edges of each operator usually leave an entity."""
         return DegreeStatistics(self.operators)
 
-    def ask(self, text: str, k: int = 10) -> WordAnswers:
-        """Return the answers above the threshold, at most `k`; raise QuestionError where there is none."""
+    def ask(self, text: str, k: int = 10, min_probability: float = MIN_PROBABILITY) -> WordAnswers:
+        """Return the answers above the threshold, at most `k`.
+
+        Raise QuestionError where there is none, or none at least `min_probability` likely to be right.
+        """
         require_positive("k", k)
         with one_torch_thread():
-            return self._ask(text, k)
+            return self._ask(text, k, min_probability)
 
-    def _ask(self, text: str, k: int) -> WordAnswers:
-        interpretations = self.interpreter.interpret(text)
-        first = interpretations[0]
-        self._require_known_words(first.phrase)
-        # Only entities that share the first one's name are tried: others in the text would be a guess.
-        same_name = [each for each in interpretations if each.phrase == first.phrase]
-        for interpretation in same_name:
-            if answers := self._answers(interpretation, k):
-                return _describe(text, interpretation, interpretations, answers)
-        raise QuestionError(self._no_answer(same_name))
+    def _ask(self, text: str, k: int, min_probability: float) -> WordAnswers:
+        parsed = self.parser.parse(text)
+        self._require_known_words(parsed[0].first.phrase)
+        found = [answers for each in parsed if (answers := self._answer_parsed(each, k))]
+        if not found:
+            raise QuestionError(self._no_answer(parsed[0]))
+        best = max(found, key=lambda answers: _likelihood(answers[0]))
+        if self.calibration and _likelihood(best[0]) < min_probability:
+            raise QuestionError(_doubt(best, parsed[0].first.phrase, self))
+        return best
+
+    def _answer_parsed(self, parsed: ParsedQuestion, k: int) -> WordAnswers | None:
+        """Return the answers from the first interpretation that has any; all names fit the same words."""
+        for interpretation in parsed.interpretations:
+            every = self._answers(interpretation)
+            for mention in parsed.joined:
+                other = self._answers(Interpretation(mention, interpretation.phrase))
+                every = _common(every, other)
+            if every:
+                return _describe(parsed, interpretation.mention, every, k)
+        return None
 
     def _require_known_words(self, phrase: Phrase) -> None:
         if not any(word in self.model.vocabulary for word in phrase.words):
@@ -82,18 +156,21 @@ class QuestionReasoner(BaseReasoner):
                 f"those had words such as {words}. Ask in their language."
             )
 
-    def _no_answer(self, interpretations: list[Interpretation]) -> str:
-        names = " or ".join(repr(each.mention.name) for each in interpretations)
-        rules = self.rules(interpretations[0])
+    def _no_answer(self, parsed: ParsedQuestion) -> str:
+        if parsed.joined:
+            names = " and ".join(repr(each.name) for each in (parsed.first.mention, *parsed.joined))
+            return f"The knowledge base has no answer that {names} have in common."
+        names = " or ".join(repr(each.mention.name) for each in parsed.interpretations)
+        rules = self.rules(parsed.first.source, parsed.first.phrase)
         along = f" along {rules[0]}" if rules else ""
         return f"The knowledge base has no answer: no facts lead from {names}{along}."
 
     @torch.no_grad()
-    def rules(self, interpretation: Interpretation) -> list[Rule]:
+    def rules(self, source: int, phrase: Phrase) -> list[Rule]:
         """Return the rules that a question asks for: the most confident, and those close to it."""
-        attention = self.model.attend([interpretation.phrase])
+        attention = self.model.attend([phrase])
         operator, memory = (each[:, 0].double().cpu().numpy() for each in attention.pair)
-        first = self.degrees.of(interpretation.source)
+        first = self.degrees.of(source)
         extension = DegreeExtension(first, self.degrees.after, self.model.config.normalize)
         found = extract_by_degree(operator, memory, extension)
         name = self.relations.operator_name
@@ -109,22 +186,63 @@ class QuestionReasoner(BaseReasoner):
         inequalities = tuple((0, place) for place in range(1, len(body)))
         return Rule(TARGET, body, confidence, distinct_ends=True, inequalities=inequalities)
 
-    def _answers(self, interpretation: Interpretation, k: int) -> list[WordAnswer]:
-        source = np.array([interpretation.source])
-        followed = [(rule, self._follow(rule, source)) for rule in self.rules(interpretation)]
-        entities, values = self.model.scores(self.engine, source, [interpretation.phrase]).row(0)
-        reached = np.isin(entities, np.concatenate([source[:0], *(paths.entities for _, paths in followed)]))
-        entities, values = entities[reached], values[reached]
-        chosen = self._choose(values, k)
-        return [
-            self._answer(interpretation.source, int(entities[i]), float(values[i]), followed) for i in chosen
-        ]
+    def _answers(self, interpretation: Interpretation) -> list[WordAnswer]:
+        """Return all answers above the threshold, best first."""
+        scored = self.score(interpretation.source, interpretation.phrase)
+        return [self._answer(interpretation.source, scored, i) for i in range(len(scored.entities))]
 
-    def _choose(self, values: Floats, k: int) -> Ids:
+    def nearest(self, phrase: Phrase) -> list[tuple[float, KnownPhrase]]:
+        """Return the known phrases most like a phrase with their likeness, the likest first."""
+        known = () if self.calibration is None else self.calibration.phrases
+        return nearest_phrases(known, phrase, self.model.vocabulary.surprisal)
+
+    def read(self, source: int, phrase: Phrase) -> Reading:
+        """Return the rules that a phrase asks for, by the model and by the known phrases that are like it."""
+        rules, near = tuple(self.rules(source, phrase)), self.nearest(phrase)
+        if not near or near[0][0] == 1:
+            return Reading(rules, Wording(1.0, 1.0, 1.0))
+        votes: dict[tuple[str, ...], float] = {}
+        if rules and self._applicable(source, rules[0].body) == rules[0].body:
+            votes[rules[0].body] = WEIGHT_OF_MODEL
+        for likeness, known in near:
+            if body := self._applicable(source, known.body):
+                votes[body] = votes.get(body, 0.0) + likeness
+        body = max(votes, key=lambda each: votes[each], default=())
+        agreement = votes.get(body, 0.0) / (sum(votes.values()) or 1.0)
+        wording = Wording(self._known_words(phrase), near[0][0], agreement)
+        if not body or (rules and body == rules[0].body):
+            return Reading(rules, wording)
+        return Reading((self._rule(body, agreement),), wording, by_model=False)
+
+    def _known_words(self, phrase: Phrase) -> float:
+        """Return the share of a phrase's words that are in training questions."""
+        return sum(word in self.model.vocabulary for word in phrase.words) / max(1, len(phrase.words))
+
+    def _applicable(self, source: int, body: tuple[str, ...]) -> tuple[str, ...]:
+        """Return a body that can start at the source: as it is, or from its other end; or ()."""
+        backwards = tuple(inverse_name(name) for name in reversed(body))
+        counts = self.degrees.counts(source)
+        can_start = (each for each in (body, backwards) if counts[self.relations.operator_id(each[0])] > 0)
+        return next(can_start, ())
+
+    def score(self, source: int, phrase: Phrase) -> "ScoredReading":
+        """Return what a phrase around an entity asks for, and the answers to it above the threshold."""
+        sources, reading = np.array([source]), self.read(source, phrase)
+        followed = [(rule, self._follow(rule, sources)) for rule in reading.rules]
+        if reading.by_model:
+            entities, values = self.model.scores(self.engine, sources, [phrase]).row(0)
+        else:
+            entities, values = followed[0][1].row(0)
+        reached = np.concatenate([sources[:0], *(paths.entities for _, paths in followed)])
+        kept = np.isin(entities, reached)
+        chosen = self._choose(values[kept])
+        return ScoredReading(reading, followed, entities[kept][chosen], values[kept][chosen])
+
+    def _choose(self, values: Floats) -> Ids:
         """Return the positions of the best scores that are above the threshold, best first."""
         order = np.argsort(-values, kind="stable")
         above = (values > 0) & (values >= self.threshold * values.max(initial=0.0))
-        chosen: Ids = order[above[order]][:k]
+        chosen: Ids = order[above[order]]
         return chosen
 
     def _follow(self, rule: Rule, source: Ids) -> Scores:
@@ -132,31 +250,95 @@ class QuestionReasoner(BaseReasoner):
         body = body_ids(rule, self.relations)
         return count_paths(self.operators, body, rule.all_inequalities, source)
 
-    def _answer(self, source: int, entity: int, score: float, followed: list[FollowedRule]) -> WordAnswer:
+    def _answer(self, source: int, scored: "ScoredReading", place: int) -> WordAnswer:
         """Return an answer with the most confident rule that leads to it and the first path along it."""
-        rule, paths = next(each for each in followed if entity in each[1].entities)
+        entity = int(scored.entities[place])
+        rule, paths = scored.rule_to(entity)
         num_paths = int(paths.at(np.array([0]), np.array([entity]))[0])
         body = body_ids(rule, self.relations)
         path = next(filter(rule.satisfies_inequalities, find_paths(self.operators, body, source, entity)))
         names = self._names(path)
-        return WordAnswer(names[-1], score, rule.confidence, rule, names, num_paths)
+        calibration = self.calibration
+        probability = None if calibration is None else calibration.probability(scored.features(place))
+        score = float(scored.values[place])
+        return WordAnswer(names[-1], score, probability, rule.confidence, rule, names, num_paths)
 
 
-def _describe(
-    text: str,
-    chosen: Interpretation,
-    interpretations: list[Interpretation],
-    answers: list[WordAnswer],
-) -> WordAnswers:
-    """Return answers with the other entities that the text may name."""
-    mention = chosen.mention
-    others = [each.mention for each in interpretations if each.mention.name != mention.name]
-    span = (mention.start, mention.stop)
-    ambiguous = [other.name for other in others if (other.start, other.stop) == span]
+def _common(answers: list[WordAnswer], others: list[WordAnswer]) -> list[WordAnswer]:
+    """Return the answers that are among the others too, each as likely as the less likely of both."""
+    theirs = {other.entity: other for other in others}
+    return [
+        min(answer, replace(answer, probability=theirs[answer.entity].probability), key=_likelihood)
+        for answer in answers
+        if answer.entity in theirs
+    ]
+
+
+def _likelihood(answer: WordAnswer) -> float:
+    return answer.probability or 0.0
+
+
+def _describe(parsed: ParsedQuestion, source: Mention, every: list[WordAnswer], k: int) -> WordAnswers:
+    """Return the first answers with what was understood of the question."""
+    claimed = None if parsed.claimed is None else parsed.claimed.name
+    same = [each.mention for each in parsed.interpretations if each.mention.score == source.score]
+    ambiguous = dict.fromkeys(mention.name for mention in same)
     return WordAnswers(
-        text,
-        mention.name,
-        tuple(answers),
-        tuple(dict.fromkeys(other.name for other in others)),
-        tuple(dict.fromkeys(ambiguous)),
+        parsed.text,
+        source.name,
+        tuple(every[:k]),
+        tuple(mention.name for mention in parsed.joined),
+        parsed.corrected,
+        tuple(mention.name for mention in parsed.unused),
+        tuple(name for name in ambiguous if name != source.name),
+        claimed,
+        next((answer for answer in every if answer.entity == claimed), None),
     )
+
+
+def _doubt(found: WordAnswers, phrase: Phrase, reasoner: QuestionReasoner) -> str:
+    """Return what was understood of a question that is not clear, and the questions nearest to it."""
+    best = found[0]
+    offered = "; ".join(known.about(found.source) for _, known in reasoner.nearest(phrase))
+    return (
+        f"Not sure what is asked of {found.source!r}: understood {best.rule}, which is right with "
+        f"probability {best.probability:.2f} only. Did you mean: {offered}?"
+    )
+
+
+def calibrate_answers(
+    reasoner: QuestionReasoner, train: QuestionExamples, valid: QuestionExamples, seed: int
+) -> AnswerCalibration:
+    """Return the calibration of a reasoner's answers, fitted on held-out questions, whole and damaged.
+
+    Whole questions weigh as much as all damaged ones.
+    """
+    with one_torch_thread():
+        return _calibrate(reasoner, train, valid, seed)
+
+
+def _calibrate(
+    reasoner: QuestionReasoner, train: QuestionExamples, valid: QuestionExamples, seed: int
+) -> AnswerCalibration:
+    rng, surprisal = np.random.default_rng(seed), reasoner.model.vocabulary.surprisal
+    reasoner.calibration = unfitted = AnswerCalibration(tuple(_known_phrases(reasoner, train)))
+    features, right, weights = [], [], []
+    for row in rng.permutation(len(valid))[:NUM_CALIBRATED].tolist():
+        whole, answers = valid.phrases[row], valid.answers_of(row)
+        forms = list(damaged(whole, surprisal, rng))
+        for phrase, same in ((whole, True), *forms):
+            scored = reasoner.score(int(valid.sources[row]), phrase)
+            num = min(len(scored.entities), MAX_CALIBRATED_ANSWERS)
+            share = 1.0 if phrase is whole else 1 / len(forms)
+            features += [scored.features(place) for place in range(num)]
+            right += [same and entity in answers for entity in scored.entities[:num]]
+            weights += [share / num for _ in range(num)]
+    return unfitted.fitted(np.array(features), np.array(right, dtype=float), np.array(weights))
+
+
+def _known_phrases(reasoner: QuestionReasoner, train: QuestionExamples) -> Iterator[KnownPhrase]:
+    """Yield the most frequent training phrases with the body of the rule that each asks for."""
+    first = {phrase: row for row, phrase in reversed(list(enumerate(train.phrases)))}
+    for phrase, _ in Counter(train.phrases).most_common(MAX_PHRASES):
+        if rules := reasoner.rules(int(train.sources[first[phrase]]), phrase):
+            yield KnownPhrase(phrase, rules[0].body)

@@ -1,7 +1,10 @@
 """Answers to a question in words, each with its rule and a path of facts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
+from ..graph.frames import Tabular, in_columns
 from ..graph.vocabulary import is_inverse, relation_of
 from ..reasoning.answers import facts_along
 from ..rules.rule import Rule
@@ -13,6 +16,7 @@ class WordAnswer:
 
     entity: str
     score: float
+    probability: float | None  # that the answer is right; None where the model is not calibrated
     confidence: float
     rule: Rule
     path: tuple[str, ...]
@@ -27,6 +31,7 @@ class WordAnswer:
         """Return the answer as one JSON object."""
         return {
             "entity": self.entity,
+            "probability": self.probability,
             "score": self.score,
             "confidence": self.confidence,
             "rule": str(self.rule),
@@ -38,38 +43,76 @@ class WordAnswer:
 
 
 @dataclass(frozen=True)
-class WordAnswers:
+class WordAnswers(Tabular):
     """The entity that a question is about, and its answers, best first."""
 
     question: str
     source: str
     answers: tuple[WordAnswer, ...]
-    others: tuple[str, ...] = ()  # further entities that the text may name
-    ambiguous_mentions: tuple[str, ...] = ()  # those of them that the same words of the text name
+    joined: tuple[str, ...] = ()  # further entities, of which the same was asked
+    corrected: tuple[tuple[str, str], ...] = ()  # what the text has, and the name it is taken for
+    unused: tuple[str, ...] = ()  # further entities that the text names
+    ambiguous_mentions: tuple[str, ...] = ()  # entities that the same words of the text name
+    claimed: str | None = None  # the entity of a yes/no question of which it is asked whether it is an answer
+    claim: WordAnswer | None = None  # the answer that it is, where it is one
+
+    SCHEMA: ClassVar = {
+        "entity": "string",
+        "score": "double",
+        "confidence": "double",
+        "rule": "string",
+        "in_words": "string",
+        "path": "[string]",
+        "because": "string",
+        "num_paths": "int64",
+    }
+    SHOWN: ClassVar = ("entity", "score", "because", "in_words")
+    BARS: ClassVar = {"score": None}
 
     def __len__(self) -> int:
         return len(self.answers)
+
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """Return the answers as columns."""
+        return in_columns((answer.as_dict() for answer in self.answers), self.SCHEMA)
 
     def __getitem__(self, place: int) -> WordAnswer:
         return self.answers[place]
 
     @property
+    def yes(self) -> bool | None:
+        """The answer to a yes/no question, and None for all others."""
+        return None if self.claimed is None else self.claim is not None
+
+    @property
     def note(self) -> str:
-        """A sentence for the user where the name fits several entities, else nothing."""
+        """Sentences on what was taken for granted: corrected, ambiguous and unused names; or nothing."""
+        return " ".join([*self._corrections(), *self._ambiguities(), *self._unused()])
+
+    def _corrections(self) -> list[str]:
+        return [f"{written!r} is taken for {name!r}." for written, name in self.corrected]
+
+    def _ambiguities(self) -> list[str]:
         if not self.ambiguous_mentions:
-            return ""
+            return []
         names = ", ".join(map(repr, self.ambiguous_mentions))
-        return (
-            f"Taken to be about {self.source!r}; the name also fits {names}. Mark the one you mean: [name]."
-        )
+        also = f"the name also fits {names}. Mark the one you mean: [name]."
+        return [f"Taken to be about {self.source!r}; {also}"]
+
+    def _unused(self) -> list[str]:
+        return [f"Not used: {', '.join(map(repr, self.unused))}."] if self.unused else []
 
     def as_dict(self) -> dict[str, object]:
         """Return all of it as one JSON object."""
+        yes_no = {} if self.claimed is None else {"claimed": self.claimed, "yes": self.yes}
         return {
             "question": self.question,
             "source": self.source,
-            "others": list(self.others),
+            "joined": list(self.joined),
+            "corrected": dict(self.corrected),
+            "unused": list(self.unused),
             "note": self.note,
+            **yes_no,
             "answers": [answer.as_dict() for answer in self.answers],
         }
 

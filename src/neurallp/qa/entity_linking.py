@@ -17,6 +17,10 @@ MARK = re.compile(r"\[(.*)\]")
 LITERAL = 1.0
 
 
+#: Words, and names, that are spelt at least so alike may be meant for each other (see `difflib`).
+MIN_LIKENESS_OF_WORD, MIN_LIKENESS = 0.75, 0.85
+
+
 @dataclass(frozen=True)
 class Mention:
     """An entity that a text names, the span of the name in the text, and how likely the text is about it."""
@@ -75,6 +79,23 @@ class EntityLinker:
                 literal = LITERAL * (name in text)
                 yield Mention(entity, name, named[0].start, named[-1].stop, score + literal)
 
+    def similar(self, text: str, misspelt: Sequence[Token], limit: int = 5) -> list[Mention]:
+        """Return mentions of names that are spelt almost as words of a text, one misspelt word among them.
+
+        The likest come first; names are looked up by the words that resemble a misspelt one.
+        """
+        tokens = tokenise(text)
+        found: dict[int, Mention] = {}
+        for token in misspelt:
+            place = tokens.index(token)
+            for word in get_close_matches(token.word, self._by_word, n=5, cutoff=MIN_LIKENESS_OF_WORD):
+                for name in self._by_word[word]:
+                    best = max(_spans_around(tokens, place, name), key=lambda mention: mention.score)
+                    entity = self.entities.find(name)
+                    if best.score >= MIN_LIKENESS and best.score > getattr(found.get(entity), "score", 0.0):
+                        found[entity] = Mention(entity, name, best.start, best.stop, best.score)
+        return sorted(found.values(), key=lambda mention: (-mention.score, mention.name))[:limit]
+
     def nearest(self, text: str, surprisal: Callable[[str], float] = len, k: int = 3) -> list[str]:
         """Return the names that are spelled most like some of the words of greatest surprisal in a text."""
         words = [token.word for token in tokenise(text)]
@@ -118,6 +139,16 @@ def _places(tokens: Sequence[Token]) -> Iterator[int]:
         yield place
         place += 1 + len(token.word)
     yield place
+
+
+def _spans_around(tokens: Sequence[Token], place: int, name: str) -> Iterator[Mention]:
+    """Yield the spans with as many words as a name that include one place, scored by their likeness to it."""
+    key = " ".join(token.word for token in tokenise(name))
+    size = key.count(" ") + 1
+    for start in range(max(0, place - size + 1), place + 1):
+        span = tokens[start : start + size]
+        likeness = SequenceMatcher(None, key, " ".join(token.word for token in span)).ratio()
+        yield Mention(-1, name, span[0].start, span[-1].stop, likeness)
 
 
 def _likeness(name: str, words: Sequence[str]) -> float:

@@ -33,9 +33,14 @@ class DegreeStatistics:
             self.after[k] = self._counts[operators.targets[operators.operators == k]].mean(axis=0)
             self.beside[k] = self._counts[self._counts[:, k] > 0].mean(axis=0)
 
+    def counts(self, entity: int) -> Floats:
+        """Return the number of edges of each operator that leave an entity."""
+        counts: Floats = self._counts[entity].astype(np.float64)
+        return counts
+
     def of(self, entity: int) -> Floats:
         """Return the number of edges of each operator that leave an entity, or the mean where it has none."""
-        counts = self._counts[entity].astype(np.float64)
+        counts = self.counts(entity)
         usual = self.beside[counts > 0].max(axis=0, initial=0.0)
         expected: Floats = np.where(counts > 0, counts, usual)
         return expected

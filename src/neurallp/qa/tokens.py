@@ -79,6 +79,10 @@ class WordVocabulary:
         """Return the id of a word, or that of the unknown word."""
         return self._ids.get(word, UNKNOWN)
 
+    def frequency(self, word: str) -> float:
+        """Return the share of a word among all words of the questions."""
+        return self.counts.get(word, 0) / max(1, self._total)
+
     def surprisal(self, word: str) -> float:
         """Return -log of a word's relative frequency in questions; it is high for words of names."""
         return log((self._total + 1) / (self.counts.get(word, 0) + 1))

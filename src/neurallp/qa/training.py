@@ -36,6 +36,7 @@ class QuestionTraining(TrainingLoop[QuestionModel, QuestionExamples]):
         batches = QuestionBatches(train, config.batch_size)
         super().__init__(model, batches, QuestionValidator(engine, valid), config)
         self.engine = engine
+        self.train, self.valid = train, valid
 
     def loss_and_gradient(self, batch: QuestionExamples) -> tuple[Tensor, Tensor]:
         """Return the normalised likelihood of a batch, and its clipped gradient for the flat parameters."""

@@ -1,14 +1,27 @@
 """Results of a reasoner: answers, proofs, missing facts and predictions."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import floor, log10
+from typing import Any, ClassVar
+
+import numpy as np
 
 from ..graph.arrays import Flags, Floats, Ids
+from ..graph.frames import Tabular
 from ..graph.knowledge_base import KnowledgeBase
+from ..graph.name_index import Match
 from ..graph.vocabulary import is_inverse, relation_of
 from ..rules.rule import Rule, atom
+from .html import REASON_SCHEMA, missing_html, proof_html, reason_columns
 from .svg import draw_paths
+
+#: What to call entities, by name; an entity without a label is called by its name.
+Labels = Mapping[str, str]
+
+
+def _label(name: str, labels: Labels) -> str:
+    return labels.get(name, name)
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,20 @@ class Answer:
 
     def __str__(self) -> str:
         return atom(self.query, self.source, self.entity)
+
+    def with_labels(self, labels: Labels) -> "Answer":
+        """Return the answer with labels instead of names, for people to read."""
+        return replace(self, source=_label(self.source, labels), entity=_label(self.entity, labels))
+
+
+@dataclass(frozen=True)
+class FoundEntity:
+    """An entity whose name matches a text: how it matches, with how many typos, and its number of facts."""
+
+    name: str
+    match: Match
+    num_typos: int
+    num_facts: int
 
 
 @dataclass(frozen=True)
@@ -62,6 +89,10 @@ class Reason:
     contribution: float
     num_paths: int = 1
     num_others: int | None = None
+
+    def with_labels(self, labels: Labels) -> "Reason":
+        """Return the reason with labels along its path instead of names."""
+        return replace(self, path=tuple(_label(name, labels) for name in self.path))
 
     @property
     def facts(self) -> str:
@@ -126,7 +157,7 @@ class Rest:
 
 
 @dataclass(frozen=True)
-class Proof:
+class Proof(Tabular):
     """Why an answer has its score.
 
     `terms` are its largest terms, one for each rule and path. `reasons` and `against` group them by rule, and
@@ -138,6 +169,15 @@ class Proof:
     reasons: tuple[Reason, ...] = ()
     against: tuple[Reason, ...] = ()
     rests: tuple[Rest, Rest] = (Rest(), Rest())
+
+    SCHEMA: ClassVar = REASON_SCHEMA
+
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """Return a row for each reason: its side, contribution, facts and rules."""
+        return reason_columns(self.reasons, self.against)
+
+    def _repr_html_(self) -> str:
+        return proof_html(self)
 
     @property
     def remainder(self) -> float:
@@ -159,6 +199,13 @@ class Proof:
             words = [word, *[""] * len(told)]
             lines += [_line(words[i], *each, largest) for i, each in enumerate(told)]
         return "\n".join(lines)
+
+    def with_labels(self, labels: Labels) -> "Proof":
+        """Return the proof with labels instead of names, for people to read; it has no terms."""
+        reasons, against = (
+            tuple(each.with_labels(labels) for each in side) for side in (self.reasons, self.against)
+        )
+        return Proof(self.answer.with_labels(labels), (), reasons, against, self.rests)
 
     def svg(self) -> str:
         """Return a drawing of the facts: one box for each entity, arrows as wide as what they contribute."""
@@ -245,6 +292,9 @@ class WhyNot:
     missing_facts: tuple[MissingFact, ...]
     against: tuple[Reason, ...] = ()
 
+    def _repr_html_(self) -> str:
+        return missing_html(self)
+
     def __str__(self) -> str:
         return "\n".join([self._begin(), *(f"  {fact}" for fact in self.missing_facts), *self._end()])
 
@@ -289,7 +339,7 @@ def facts_along(rule: Rule, path: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions:
+class Predictions(Tabular):
     """The best answers to many questions of one query, as columns; sorted by source, then by score."""
 
     kb: KnowledgeBase
@@ -301,8 +351,28 @@ class Predictions:
     num_questions: int
     probabilities: Floats | None = None  # how likely each is true, where a calibration was fitted
 
+    SCHEMA: ClassVar = {
+        "head": "string",
+        "relation": "string",
+        "tail": "string",
+        "probability": "double",
+        "score": "double",
+        "known": "bool",
+    }
+
     def __len__(self) -> int:
         return len(self.sources)
+
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """Return the predicted facts; a known fact has no probability, and none has without calibration."""
+        names = np.array(self.kb.entities.names, dtype=object)
+        heads, tails = self.ends
+        told = np.full(len(self), None)
+        if self.probabilities is not None:
+            told = np.where(self.is_known, told, self.probabilities)
+        relation = np.full(len(self), self.relation, dtype=object)
+        values = names[heads], relation, names[tails], told, self.scores, self.is_known
+        return dict(zip(self.SCHEMA, (each.tolist() for each in values), strict=True))
 
     def above(self, probability: float) -> "Predictions":
         """Return those that are known facts, or at least so likely; without probabilities, none is."""

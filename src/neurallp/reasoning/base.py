@@ -10,9 +10,15 @@ from ..graph.vocabulary import Relations
 class BaseReasoner:
     """Binds something learned for `relations` to the facts of a knowledge base."""
 
-    def __init__(self, kb: KnowledgeBase, relations: Relations, engine: str = "auto") -> None:
+    def __init__(
+        self,
+        kb: KnowledgeBase,
+        relations: Relations,
+        engine: str = "auto",
+        operators: Operators | None = None,
+    ) -> None:
         self.kb = kb.with_relations(relations)
-        self.operators = Operators.of(self.kb)
+        self.operators = Operators.of(self.kb) if operators is None else operators
         self._engine = engine
 
     @property

@@ -9,6 +9,7 @@ probability, and a second father is unlikely whatever the score.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,16 @@ MAX_LOG_ODDS = 14.0
 NUM_FREE = NUM_CASES - 1
 
 
+class Piece(NamedTuple):
+    """A piece of the piecewise linear function of log odds: slope * (odds between low and high - knot)."""
+
+    has_known: bool  # of sources with known answers, or without
+    low: float
+    high: float
+    knot: float
+    slope: float
+
+
 @dataclass(frozen=True)
 class Calibration:
     """The coefficients of the features, and an intercept for each query and number of known answers."""
@@ -33,14 +44,45 @@ class Calibration:
     others: tuple[float, ...]  # those of a query that had no facts
     highest: float = MAX_LOG_ODDS  # the log odds beyond which the sample is no evidence
 
+    @classmethod
+    def from_dict(cls, described: Mapping[str, Any]) -> "Calibration":
+        """Return the calibration of its fields; raise KeyError, TypeError or ValueError if some are wrong."""
+        rows = {str(name): tuple(map(float, row)) for name, row in described["intercepts"].items()}
+        knots, coefficients, others = (
+            tuple(map(float, described[name])) for name in ("knots", "coefficients", "others")
+        )
+        return cls(knots, coefficients, rows, others, float(described["highest"]))
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """The pieces of the two functions of log odds."""
+        knots = self.knots
+        lows, highs = (float("-inf"), *knots[1:-1]), (*knots[1:-1], float("inf"))
+        ends = [(known, *each) for known in (False, True) for each in zip(lows, highs, knots, strict=False)]
+        return [Piece(*each, slope) for each, slope in zip(ends, self.coefficients, strict=False)]
+
+    @property
+    def domain_slope(self) -> float:
+        """The coefficient of the domain, for sources without known answers."""
+        return self.coefficients[-NUM_FREE - 1]
+
+    @property
+    def left_slopes(self) -> tuple[float, ...]:
+        """The coefficients of what is left to unknown answers where one answer is known, and more."""
+        return self.coefficients[-NUM_FREE:]
+
     def probabilities(self, evidence: Evidence, relations: Relations) -> Floats:
         """Return how likely answers are true; their queries are numbered as in `relations`."""
+        return sigmoid(self.log_odds(evidence, relations))
+
+    def log_odds(self, evidence: Evidence, relations: Relations) -> Floats:
+        """Return the same as log odds, which also order answers whose probabilities are nearly 0."""
         queries, rows = np.unique(evidence.queries, return_inverse=True)
         names = map(relations.operator_name, queries.tolist())
         intercepts = np.array([self.intercepts.get(name, self.others) for name in names])
         features = compute_features(evidence, np.array(self.knots))
         own = intercepts.reshape(-1, NUM_CASES)[rows.reshape(-1), evidence.cases]
-        return sigmoid(np.minimum(features @ np.array(self.coefficients) + own, self.highest))
+        return np.asarray(np.minimum(features @ np.array(self.coefficients) + own, self.highest))
 
 
 def sigmoid(log_odds: Floats) -> Floats:

@@ -1,13 +1,15 @@
 """Fitting of a calibration: logistic regression on answers, of which only a part is labelled.
 
-The held-out facts are only some of the facts that are true and unknown: those of a test part are others, and
-must not be looked at. So the model is
+The sample has answers of two sorts. The unlabelled ones are those to be expected when a user asks: some are
+true, but not known to be. The right ones are held-out facts, each as an answer while it is hidden. With p
+the probability of an answer, and u unknown facts for each held-out one, right answers are p / u times as
+frequent as unlabelled ones with the same evidence. So, with the fraction c = 1 / (1 + u),
 
-    P(answer is held out) = fraction * sigma(features @ coefficients + intercept of query and case),
+    P(answer is right) = p / (p + u) = c * sigma(features @ coefficients + intercept of query and case),
 
-`fraction` being that of the held-out facts among all that are true and unknown. Once the held-out facts are
-known too, as many are taken to be left: the odds that an answer is one of them are `fraction` times those of
-the sigma.
+and the log odds of p are those of the sigma plus log(1 - c). Where the surest answers level off, they are
+all true, which shows how many facts are unknown: c is fitted too, with a prior that as many are unknown as
+were held out.
 """
 
 from dataclasses import dataclass, replace
@@ -23,28 +25,29 @@ from .calibration import NUM_FREE, Calibration, compute_features, sigmoid
 from .calibration_sample import NUM_CASES, Sample
 
 #: Knots of the piecewise linear function, at quantiles of the right answers.
-NUM_KNOTS = 6
+NUM_KNOTS = 8
 
 #: The standard deviation of what the log odds of a query and case differ by from those of all.
 SPREAD = 1.0
 
-#: The fraction of the true unknown facts that is held out, from the least on. It is a half where valid and
-#: test are of one size, as mostly. Where it is more, more than half of the surest answers are held-out facts.
-FRACTIONS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0)
+#: The standard deviation of the log odds of the fraction of right answers among the true ones: it is a half
+#: where as many facts are unknown as were held out.
+FRACTION_SPREAD = 0.5
 
-#: The gain in log likelihood by which one fraction refutes another: half the 95th percentile of chi squared.
-MIN_GAIN = 1.92
+#: Steps by which the fraction is searched for, and its limits.
+FRACTION_STEPS, MIN_FRACTION, MAX_FRACTION = (0.05, 0.02), 0.25, 0.75
 
 #: Rounds of fitting end where the log likelihood gains less than this, or after so many.
 TOLERANCE, MAX_ROUNDS = 0.1, 40
 
 
 def fit_calibration(
-    sample: Sample, kb: KnowledgeBase, num_held_out: int, fraction: float | None = None
+    sample: Sample, kb: KnowledgeBase, num_held_out: int, *, complete: bool = False
 ) -> Calibration:
     """Return the calibration that fits a sample, drawn with the facts of `kb` known.
 
-    `fraction` is 1 where every true fact that is not in `kb` was held out; by default it is estimated.
+    With `complete`, no unlabelled answer is true; the probabilities are those that held if as many facts were
+    unknown as were held out.
     """
     if not sample.right.any():
         raise DataError(
@@ -53,12 +56,8 @@ def fit_calibration(
         )
     rates = log_rates(kb, num_held_out)
     knots = _place_knots(sample.evidence.odds[sample.right])
-    fit = Fit.start(sample, rates, knots, fraction or FRACTIONS[0]).run()
-    for value in () if fraction else FRACTIONS[1:]:
-        other = replace(fit, fraction=value).run()
-        if other.objective() < fit.objective() + MIN_GAIN:
-            break
-        fit = other
+    fit = Fit.start(sample, rates, knots, 1.0 if complete else 0.5).run()
+    fit = fit if complete else _with_best_fraction(fit)
     names = map(kb.relations.operator_name, range(len(rates)))
     intercepts, others = fit.intercepts(rates)
     rows = dict(zip(names, map(tuple, intercepts.tolist()), strict=True))
@@ -66,6 +65,18 @@ def fit_calibration(
     return Calibration(
         tuple(knots.tolist()), tuple(fit.shared.tolist()), rows, tuple(others.tolist()), highest
     )
+
+
+def _with_best_fraction(fit: "Fit") -> "Fit":
+    """Return the fit with the fraction of greatest likelihood, found in smaller and smaller steps."""
+    for step in FRACTION_STEPS:
+        for change in (step, -step):
+            while MIN_FRACTION <= fit.fraction + change <= MAX_FRACTION:
+                other = replace(fit, fraction=fit.fraction + change).run()
+                if other.objective() <= fit.objective():
+                    break
+                fit = other
+    return fit
 
 
 def log_rates(kb: KnowledgeBase, num_held_out: int) -> Floats:
@@ -103,7 +114,7 @@ class Fit:
     groups: Ids  # (answer,) query and case
     right: Flags
     weights: Floats
-    fraction: float
+    fraction: float  # of right answers among the true ones; 1: no unlabelled answer is true
     prior: Floats  # (coefficient,) its mean
     coefficients: Floats
     own: Floats  # (group,) what a query and case differs by
@@ -133,12 +144,13 @@ class Fit:
 
     def intercepts(self, rates: Floats) -> tuple[Floats, Floats]:
         """Return the intercepts of the calibration, (query, case), and those of a query without facts."""
-        common = (
-            self.coefficients[-NUM_CASES:]
-            + self.coefficients[len(self.shared)] * rates
-            + np.log(self.fraction)
-        )
+        common = self.coefficients[-NUM_CASES:] + self.coefficients[len(self.shared)] * rates + self.shift
         return common + self.own.reshape(rates.shape), np.median(common, axis=0)
+
+    @property
+    def shift(self) -> float:
+        """What the log odds of a probability differ by from those of the sigma."""
+        return float(np.log(1 - self.fraction)) if self.fraction < 1 else 0.0
 
     def log_odds(self) -> Floats:
         """Return the log odds of each answer."""
@@ -147,6 +159,8 @@ class Fit:
     def objective(self) -> float:
         """Return the log likelihood, less the penalties."""
         penalty = (self.own**2).sum() / SPREAD**2 + ((self.coefficients - self.prior) ** 2).sum()
+        if self.fraction < 1:
+            penalty += (np.log(self.fraction / (1 - self.fraction)) / FRACTION_SPREAD) ** 2
         return self.derivatives[2] - float(penalty) / 2
 
     @cached_property

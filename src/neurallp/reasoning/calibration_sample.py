@@ -1,7 +1,7 @@
-"""The sample for a calibration: the best answers to questions about any source, and which are held out.
+"""The sample for a calibration: the best new answers to questions, and which of them are held-out facts.
 
-A source may have known answers to a query or none, and a held-out answer or none. All four occur when a user
-asks, so all four are drawn, each source with a weight: the number of entities that it stands for.
+Any source may be asked about, whether it has known answers to a query or none. Sources are drawn more often
+where an answer is likely, and each has a weight: the number of entities that it stands for.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +14,7 @@ from ..errors import DataError
 from ..evaluation import Scorer, best_places
 from ..graph.arrays import Flags, Floats, Ids, distinct
 from ..graph.knowledge_base import KnowledgeBase
+from ..graph.operators import Operators
 from ..graph.questions import KnownAnswers, ask_both_ways
 from .domains import Domains
 
@@ -21,11 +22,20 @@ from .domains import Domains
 NUM_SHOWN = 10
 
 #: Questions that are asked in all, about; more where so many relations get `MIN_SOURCES` each.
-MAX_QUESTIONS = 16_000
+MAX_QUESTIONS = 24_000
 
-#: Sources that are drawn from each of the `NUM_GROUPS` groups of a query, at least.
-MIN_SOURCES = 5
-NUM_GROUPS = 4
+#: Sources that are drawn of each query, at least, about.
+MIN_SOURCES = 20
+
+#: How often a source with a held-out answer is drawn, and the least that any is, relative to one with known
+#: answers. One without is drawn in proportion to how likely it has an answer at all.
+SOUGHT, LEAST = 10.0, 0.01
+
+#: Held-out facts that are hidden to see how they score, at most.
+MAX_HIDDEN = 4000
+
+#: Times that chances above 1 are cut and the others raised.
+NUM_ROUNDS = 5
 
 #: Questions scored at a time.
 QUESTIONS_AT_ONCE = 512
@@ -55,6 +65,11 @@ class Evidence:
     def __getitem__(self, rows: Flags | Ids) -> "Evidence":
         return Evidence(*(getattr(self, each.name)[rows] for each in fields(self)))
 
+    @classmethod
+    def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":
+        """Return the rows of all parts."""
+        return cls(*_columns(parts, cls))
+
     @property
     def cases(self) -> Ids:
         """The number of known answers, at most `NUM_CASES` - 1."""
@@ -80,7 +95,7 @@ class Sample:
     @classmethod
     def joined(cls, parts: "Sequence[Sample]") -> "Sample":
         """Return the answers of all parts."""
-        evidence = Evidence(*_columns([part.evidence for part in parts], Evidence))
+        evidence = Evidence.joined([part.evidence for part in parts])
         return cls(evidence, *_columns(parts, cls)[1:])
 
 
@@ -141,6 +156,7 @@ def draw_sample(
     held_out: Ids,
     *,
     logarithmic: bool,
+    max_questions: int = MAX_QUESTIONS,
     seed: int = 0,
     on_done: Callable[[int], None] = lambda num: None,
 ) -> Sample:
@@ -151,15 +167,25 @@ def draw_sample(
     """
     drawing, rng = Drawing(scorer, kb, held_out, logarithmic), np.random.default_rng(seed)
     parts: list[Sample] = []
-    for query in drawing.queries:
-        sources, weights = drawing.draw_sources(query, rng)
-        for start in range(0, len(sources), QUESTIONS_AT_ONCE):
-            batch = slice(start, start + QUESTIONS_AT_ONCE)
-            parts.extend(drawing.ask(sources[batch], weights[batch], query))
+    for query, num in drawing.shares(max_questions).items():
+        sources, weights = drawing.draw_sources(query, num, rng)
+        parts.extend(drawing.ask(sources, weights, query))
         on_done(len(sources))
     if not parts:
         raise DataError("There is nothing to calibrate on: no question has a new answer.")
     return Sample.joined(parts)
+
+
+def find_hidden(
+    scorer: Scorer, kb: KnowledgeBase, hidden: Ids, *, logarithmic: bool, weight: float = 1.0
+) -> Iterator[Sample]:
+    """Yield those of the facts `hidden`, which `kb` does not have, that are among the best answers."""
+    drawing = Drawing(scorer, kb, hidden, logarithmic)
+    questions = ask_both_ways(hidden, len(kb.relations))
+    for query in np.unique(questions.queries).tolist():
+        sources = np.unique(questions.sources[questions.queries == query])
+        for sample in drawing.ask(sources, np.full(len(sources), weight), query):
+            yield sample[sample.right]
 
 
 class Drawing:
@@ -169,33 +195,37 @@ class Drawing:
         self.scorer, self.num_entities, self.logarithmic = scorer, len(kb.entities), logarithmic
         new = distinct(np.concatenate([kb.facts, held_out]))[len(kb.facts) :]
         self.known, self.sought = (KnownAnswers(facts, len(kb.relations)) for facts in (kb.facts, new))
-        self.queries = np.unique(ask_both_ways(kb.facts, len(kb.relations)).queries).tolist()
-        self.domains = Domains(kb)
-        self.num_sources = max(MAX_QUESTIONS // (NUM_GROUPS * max(len(self.queries), 1)), MIN_SOURCES)
+        self.questions = ask_both_ways(kb.facts, len(kb.relations))
+        self.domains = Domains(Operators.of(kb))
 
-    def draw_sources(self, query: int, rng: np.random.Generator) -> tuple[Ids, Floats]:
-        """Return sources to ask about, and the number of entities that each stands for."""
-        drawn = [np.sort(rng.permutation(group)[: self.num_sources]) for group in self._groups(query)]
-        sizes = [
-            len(group) / max(len(some), 1) for some, group in zip(drawn, self._groups(query), strict=True)
-        ]
-        return np.concatenate(drawn), np.repeat(sizes, [len(some) for some in drawn])
+    def shares(self, max_questions: int) -> dict[int, int]:
+        """Return the number of questions of each query, in proportion to its facts."""
+        queries, counts = np.unique(self.questions.queries, return_counts=True)
+        shares = np.maximum(max_questions * counts / max(counts.sum(), 1), MIN_SOURCES).astype(np.int64)
+        return dict(zip(queries.tolist(), shares.tolist(), strict=True))
 
-    def _groups(self, query: int) -> list[Ids]:
-        """Return all entities in groups: with a held-out answer; else with known answers; else the rest.
+    def draw_sources(self, query: int, num: int, rng: np.random.Generator) -> tuple[Ids, Floats]:
+        """Return about `num` sources to ask about, and the number of entities that each stands for."""
+        chances = self._frequencies(query)
+        for _ in range(NUM_ROUNDS):  # what exceeds 1 is shared among the others
+            chances = np.minimum(1.0, chances * num / max(chances.sum(), 1e-300))
+        sources = np.flatnonzero(rng.random(self.num_entities) < chances)
+        return sources, 1.0 / chances[sources]
 
-        The rest is divided, as most of it is far from the domain of the query: a few sources that might have
-        an answer, and would be rare in a sample, are a group of their own.
-        """
+    def _frequencies(self, query: int) -> Floats:
+        """Return how often to draw each entity, relative to one with known answers."""
         everyone, asked = np.arange(self.num_entities), np.full(self.num_entities, query)
         has, seeks = (np.isin(everyone, each.pairs(everyone, asked)[0]) for each in (self.known, self.sought))
-        rest = np.flatnonzero(~has & ~seeks)
-        rest = rest[np.argsort(-self.domains.log_odds(rest, query), kind="stable")]
-        num = self.num_sources
-        return [np.flatnonzero(seeks), np.flatnonzero(has & ~seeks), rest[:num], rest[num:]]
+        odds = np.exp(self.domains.log_odds(everyone, query))
+        return np.asarray(np.where(seeks, SOUGHT, np.where(has, 1.0, LEAST + odds / (1 + odds))))
 
     def ask(self, sources: Ids, weights: Floats, query: int) -> Iterator[Sample]:
         """Yield the sample of each question that has an answer to show."""
+        for start in range(0, len(sources), QUESTIONS_AT_ONCE):
+            batch = slice(start, start + QUESTIONS_AT_ONCE)
+            yield from self._ask(sources[batch], weights[batch], query)
+
+    def _ask(self, sources: Ids, weights: Floats, query: int) -> Iterator[Sample]:
         asked = np.full(len(sources), query)
         scores, domain = self.scorer.scores(sources, asked), self.domains.log_odds(sources, query)
         known, sought = (

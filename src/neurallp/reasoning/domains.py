@@ -4,24 +4,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.arrays import Floats, Ids, concatenate_ranges, group_by
-from ..graph.knowledge_base import KnowledgeBase
-from ..graph.packed import PackedKnowledgeBase
-from ..graph.questions import ask_both_ways
+from ..graph.operators import Operators
+from ..graph.packed import PackedOperators
 
 
 class Domains:
     """The operators that each entity has facts of, and how often two operators share an entity."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self.num_entities, num_operators = len(kb.entities), 2 * len(kb.relations)
-        self._confidences: dict[int, Floats] = {}
-        self._shared = kb.shared if isinstance(kb, PackedKnowledgeBase) else None
-        if isinstance(kb, PackedKnowledgeBase):  # its segments are these pairs
-            csr = kb.operators.csr
+    def __init__(self, graph: Operators) -> None:
+        self.graph, self.num_entities = graph, graph.num_entities
+        if isinstance(graph, PackedOperators):  # its segments are grouped already
+            csr = graph.csr
             self._of_entity, self._operators = csr.offsets, csr.operators
             self._of_operator, self._entities = csr.operator_offsets, csr.sources
         else:
-            self._count_pairs(kb, num_operators)
+            starts, self._of_entity = graph.segments()
+            self._operators = graph.operators[starts]
+            order, self._of_operator = group_by(self._operators, graph.num_operators)
+            self._entities = graph.sources[starts][order]
         self._sizes = np.diff(self._of_operator)
 
     _of_entity: NDArray[np.integer]
@@ -29,28 +29,16 @@ class Domains:
     _of_operator: NDArray[np.integer]
     _entities: NDArray[np.integer]
 
-    def _count_pairs(self, kb: KnowledgeBase, num_operators: int) -> None:
-        """Group the distinct pairs of entity and operator both ways."""
-        questions = ask_both_ways(kb.facts, len(kb.relations))
-        pairs = np.unique(questions.sources * num_operators + questions.queries)
-        sources, operators = np.divmod(pairs, num_operators)
-        order, self._of_entity = group_by(sources, self.num_entities)
-        self._operators = operators[order]
-        order, self._of_operator = group_by(operators, num_operators)
-        self._entities = sources[order]
-
     def confidences(self, query: int) -> Floats:
         """Return for each operator the fraction of its entities that have an answer to `query`, smoothed."""
-        if query not in self._confidences:
-            found = (self._count_shared(query) + 0.5) / (self._sizes + 1.0)
-            found[query] = 0.0  # what is asked is no reason for itself
-            self._confidences[query] = np.asarray(found)
-        return self._confidences[query]
+        found = (self._num_shared(query) + 0.5) / (self._sizes + 1.0)
+        found[query] = 0.0  # what is asked is no reason for itself
+        return np.asarray(found)
 
-    def _count_shared(self, query: int) -> Ids:
-        """Return for each operator how many entities have it and an answer to `query`."""
-        if self._shared is not None:
-            return np.asarray(self._shared[query])
+    def _num_shared(self, query: int) -> Ids:
+        """Return for each operator how many of its entities have an answer to `query`."""
+        if isinstance(self.graph, PackedOperators) and self.graph.shared is not None:
+            return np.asarray(self.graph.shared[query])
         first, last = self._of_operator[query : query + 2]
         places = self._places(self._entities[first:last].astype(np.int64))[1]
         return np.bincount(self._operators[places], minlength=len(self._sizes))
@@ -65,6 +53,25 @@ class Domains:
         found = np.full(len(sources), base)
         np.maximum.at(found, rows, self.confidences(query)[self._operators[places]])
         return np.asarray(np.log(found / (1.0 - found)))
+
+    def log_odds_without(self, sources: Ids, query: int, answers: Ids) -> Floats:
+        """Return the same, each on a graph without the one known answer of the source.
+
+        So the source no longer counts as one that has an answer, and the answer may lose its inverse edge.
+        """
+        inverse = self.graph.inverse(query)
+        loses = np.subtract(*self.graph.spans(answers, inverse)[::-1]) == 1
+        has = np.subtract(*self.graph.spans(answers, query)[::-1]) > 0
+        rows, places = self._places(sources)
+        operators = self._operators[places]
+        is_inverse = operators == inverse
+        lost = is_inverse & loses[rows]
+        shared = self._num_shared(query)[operators] - 1 - (lost & has[rows] & (answers != sources)[rows])
+        found = (shared + 0.5) / (self._sizes[operators] - lost + 1.0)
+        found[(operators == query) | (lost & (answers == sources)[rows])] = 0.0
+        best = np.full(len(sources), (self._sizes[query] - 0.5) / (self.num_entities + 1.0))
+        np.maximum.at(best, rows, found)
+        return np.asarray(np.log(best / (1.0 - best)))
 
     def _places(self, sources: Ids) -> tuple[Ids, Ids]:
         """Return which entity each place of `_operators` belongs to, by row, and the places."""

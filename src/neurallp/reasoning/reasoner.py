@@ -1,27 +1,34 @@
 """The reasoner: answers, proofs, missing facts and predictions of a model or of rules on a knowledge base."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice, product
 
 import numpy as np
 
-from ..errors import ConfigError, DataError, DataWarning
+from ..errors import ConfigError, DataError, DataWarning, require_positive
 from ..evaluation import best_places, rank_within
 from ..graph.arrays import Flags, Floats, Ids
-from ..graph.knowledge_base import KnowledgeBase
-from ..graph.questions import EdgeAnswers, KnownAnswers
+from ..graph.knowledge_base import KnowledgeBase, Triple
+from ..graph.name_index import NameIndex
+from ..graph.operators import Operators
+from ..graph.questions import KnownAnswers, KnownFacts
 from ..graph.scores import Scores
 from ..graph.vocabulary import Relations, relation_of
 from ..rules.paths import count_edges, find_paths, follow, reachable_sets, reachable_sets_to
 from ..rules.rule import Rule
 from ..rules.support import body_ids
-from .answers import Answer, MissingFact, Predictions, Proof, Reason, Rest, Term, WhyNot
+from .answers import Answer, FoundEntity, MissingFact, Predictions, Proof, Reason, Rest, Term, WhyNot
+from .audit import Audit, Auditor
 from .base import BaseReasoner
 from .calibration import Calibration
+from .changes import change_facts
+from .evidence import GraphEvidence
+from .frames import Answers, PredictionBatches
 from .probabilities import Probabilities
 from .scorers import Basis, HasRelations, RuleScorer, RuleShare, choose_scorer
+from .verdicts import LIKELY, Verdict, verify
 
 __all__ = ["Basis", "HasRelations", "Reasoner", "has_logarithmic_scores", "require_relations"]
 
@@ -45,11 +52,18 @@ class Reasoner(BaseReasoner):
     """Answers questions about a knowledge base with a model or rules, learned on it or on another."""
 
     def __init__(
-        self, kb: KnowledgeBase, basis: Basis, engine: str = "auto", calibration: Calibration | None = None
+        self,
+        kb: KnowledgeBase,
+        basis: Basis,
+        engine: str = "auto",
+        calibration: Calibration | None = None,
+        operators: Operators | None = None,
     ) -> None:
+        """Bind a model or rules to facts; `operators` are those of `kb` where another reasoner has them."""
         self.calibration = calibration
         self.basis = basis if isinstance(basis, HasRelations) else tuple(basis)
-        super().__init__(kb, _relations_to_ask(kb, self.basis), engine)
+        relations = _relations_to_ask(kb, self.basis) if operators is None else kb.relations
+        super().__init__(kb, relations, engine, operators)
 
     @cached_property
     def scorer(self) -> RuleScorer:
@@ -58,20 +72,28 @@ class Reasoner(BaseReasoner):
 
     @cached_property
     def _known(self) -> KnownAnswers:
-        return EdgeAnswers(self.operators)
+        return KnownFacts(self.operators)
+
+    def changed(self, added: Iterable[Triple] = (), removed: Iterable[Triple] = ()) -> "Reasoner":
+        """Return a reasoner over the same facts with some added and some removed; this one stays as it is.
+
+        It answers as one that was made from the changed facts. New entities may occur; an entity that loses
+        its last fact can still be asked about. Costs a copy of the edges, and neither names nor edges are
+        sorted or numbered again.
+        """
+        kb, operators = change_facts(self.kb, self.operators, added, removed)
+        return Reasoner(kb, self.basis, self._engine, self.calibration, operators)
 
     def scores(self, sources: Ids, queries: Ids) -> Scores:
         """Return a row of scores for each question."""
         return self.scorer.scores(sources, queries)
 
-    def ask(
-        self, *, head: str | None = None, tail: str | None = None, relation: str, k: int = 10
-    ) -> list[Answer]:
+    def ask(self, *, head: str | None = None, tail: str | None = None, relation: str, k: int = 10) -> Answers:
         """Return the `k` best answers to (head, relation, ?) or (?, relation, tail); only scores above 0."""
         source, query = self._question(head, relation, tail)
         entities, values = self._row(source, query)
         best = best_places(values, k)
-        return self._describe(source, query, entities[best], values[best], (entities, values))
+        return Answers(self._describe(source, query, entities[best], values[best], (entities, values)))
 
     def explain(self, head: str, relation: str, tail: str, k: int = 3) -> Proof:
         """Return why (head, relation, tail) scores what it does: `k` terms, `k` reasons for and against."""
@@ -120,6 +142,49 @@ class Reasoner(BaseReasoner):
         missing_facts = islice(self._missing_facts(source, query, answer), k)
         return WhyNot(found, follows, tuple(missing_facts), reasons)
 
+    def verify(self, head: str, relation: str, tail: str, k: int = 3, threshold: float = LIKELY) -> Verdict:
+        """Return whether a claim is true, likely, unlikely or unknown, with probability and proof.
+
+        It is likely from the probability `threshold` on. Names that are not known make it unknown.
+        """
+        return verify(self, (head, relation, tail), k, threshold)
+
+    def audit(
+        self,
+        relation: str | None = None,
+        *,
+        entity: str | None = None,
+        limit: int = 20,
+        k: int = 3,
+        sample: int | None = None,
+        seed: int = 0,
+        on_done: Callable[[int], None] = lambda num: None,
+    ) -> Audit:
+        """Return the facts that the rules find least likely, each judged as if it alone were not known.
+
+        Only facts of a relation or of an entity where one is given. At most `sample` facts are looked at
+        (None: 20,000; 500 without weighted rules), drawn by `seed`; `Audit.num_examined` says how many.
+        """
+        return Auditor(self, relation, entity, sample, seed).run(limit, k, on_done)
+
+    def find_entities(self, text: str, limit: int = 10) -> list[FoundEntity]:
+        """Return the entities whose name matches a text, the best first.
+
+        A name matches as a whole, by its beginning, by the beginning of any of its words, or with typos; case
+        and accents do not count. Of equal matches the entity with more facts comes first. The first call
+        builds an index (1.7 s for a million names).
+        """
+        require_positive("limit", limit)
+        facts = np.diff(self.operators.offsets)
+        return [
+            FoundEntity(self.kb.entities[each.id], each.match, each.num_typos, int(facts[each.id]))
+            for each in self._names_index.find(text, limit)
+        ]
+
+    @cached_property
+    def _names_index(self) -> NameIndex:
+        return NameIndex(self.kb.entities.names, np.diff(self.operators.offsets))
+
     def predict(
         self,
         relations: Iterable[str] | None = None,
@@ -127,7 +192,7 @@ class Reasoner(BaseReasoner):
         *,
         known: bool = False,
         also_known: KnowledgeBase | None = None,
-    ) -> Iterator[Predictions]:
+    ) -> PredictionBatches:
         """Yield the `k` best answers of every source to every relation (`~name`: its inverse), in batches.
 
         Facts are left out unless `known`, and so are answers that only a prior supports: it is equal for
@@ -136,10 +201,14 @@ class Reasoner(BaseReasoner):
         """
         names = self.relations if relations is None else relations
         facts = self._known if also_known is None else self._with(also_known)
-        for query in [self.relations.operator_id(name) for name in names]:
-            for first in range(0, len(self.kb.entities), QUESTIONS_AT_ONCE):
-                sources = np.arange(first, min(first + QUESTIONS_AT_ONCE, len(self.kb.entities)))
-                yield self._predict(sources, query, k, known, facts)
+        queries = [self.relations.operator_id(name) for name in names]
+        firsts = range(0, len(self.kb.entities), QUESTIONS_AT_ONCE)
+        parts = (
+            (query, np.arange(first, min(first + QUESTIONS_AT_ONCE, len(self.kb.entities))))
+            for query in queries
+            for first in firsts
+        )
+        return PredictionBatches(self._predict(sources, query, k, known, facts) for query, sources in parts)
 
     def _with(self, others: KnowledgeBase) -> KnownAnswers:
         """Return the known answers of these facts and of others."""
@@ -194,7 +263,12 @@ class Reasoner(BaseReasoner):
         """The probabilities of answers on these facts; None without a calibration."""
         if self.calibration is None:
             return None
-        return Probabilities(self.calibration, self.kb, self._known, self.scorer.has_logarithmic_scores)
+        return Probabilities(self.calibration, self.relations, self.evidence)
+
+    @cached_property
+    def evidence(self) -> GraphEvidence:
+        """What is known of each source, which probabilities depend on."""
+        return GraphEvidence(self.operators, self.scorer.has_logarithmic_scores)
 
     def _probabilities(
         self, question: tuple[int, int], scores: Floats, known: Flags, row: tuple[Ids, Floats]
@@ -294,9 +368,21 @@ def _relations_to_ask(kb: KnowledgeBase, basis: HasRelations | Sequence[Rule]) -
             _warn(unknown, "the model does not know", "Left out")
         _warn_of_missing(kb, basis.relations)
         return basis.relations
+    _warn_of_confidences(basis)
     _warn_of_missing(kb, dict.fromkeys(relation_of(name) for rule in basis for name in rule.body))
     named = (relation_of(name) for rule in basis for name in (*rule.body, rule.target))
     return Relations(dict.fromkeys([*kb.relations, *named]))
+
+
+def _warn_of_confidences(rules: Sequence[Rule]) -> None:
+    """Warn of confidences above 1, which only rules of a model with several controllers may have."""
+    if high := [rule for rule in rules if rule.confidence > 1]:
+        warnings.warn(
+            f"Confidences lie between 0 and 1, but {high[0]} has {high[0].confidence:g}: "
+            f"such rules outweigh all others ({len(high):,} of {len(rules):,} rules).",
+            DataWarning,
+            stacklevel=4,
+        )
 
 
 def _warn_of_missing(kb: KnowledgeBase, relations: Iterable[str]) -> None:

@@ -27,6 +27,7 @@ class Reliability:
     observed: Floats  # (bin,) the fraction of answers that are right
     num_right: int
     brier: float  # the mean squared error over all answers
+    chance: float  # the expected calibration error that the true probabilities would have, by chance
 
     @classmethod
     def of(cls, probabilities: Floats, right: Flags, weights: Floats | None = None) -> "Reliability":
@@ -39,8 +40,12 @@ class Reliability:
         predicted, observed = (
             np.bincount(bins, weights * each, NUM_BINS)[used] / sizes[used] for each in (probabilities, right)
         )
-        brier = weights @ (probabilities - right) ** 2 / (weights.sum() or 1.0)
-        return cls(counts[used], sizes[used], predicted, observed, int(right.sum()), float(brier))
+        total = float(weights.sum()) or 1.0
+        brier = weights @ (probabilities - right) ** 2 / total
+        variances = np.bincount(bins, weights**2 * probabilities * (1 - probabilities), NUM_BINS)
+        chance = np.sqrt(2 / np.pi * variances).sum() / total  # the mean absolute value of normal errors
+        measures = int(right.sum()), float(brier), float(chance)
+        return cls(counts[used], sizes[used], predicted, observed, *measures)
 
     @property
     def ece(self) -> float:
@@ -52,7 +57,7 @@ class Reliability:
     def as_dict(self) -> dict[str, float]:
         """Return the measures as one JSON object."""
         answers = {"answers": int(self.counts.sum()), "right": self.num_right}
-        return {"ece": self.ece, "brier": self.brier, **answers}
+        return {"ece": self.ece, "chance": self.chance, "brier": self.brier, **answers}
 
 
 def measure_reliability(
@@ -60,16 +65,16 @@ def measure_reliability(
 ) -> Mapping[str, Mapping[str, Reliability]]:
     """Return the reliability of sources with and without known answers, for several choices of answers.
 
-    `shown`: the ten best answers to questions about any source. `best`: only the best. `likely`: of the best,
-    those with a probability of `LIKELY` or more. `test questions`: the ten best answers to questions with an
-    answer in test, which a user does not know: the probability does not assume it.
+    `shown`: the ten best answers to questions about any source. `best`: only the best. `likely`: of those
+    shown, those with a probability of `LIKELY` or more. `test questions`: the ten best answers to questions
+    with an answer in test, which a user does not know: the probability does not assume it.
     """
     probabilities = calibration.probabilities(sample.evidence, relations)
     best = sample.ranks == 0
     choices = {
         "shown": best | ~best,
         "best": best,
-        "likely": best & (probabilities >= LIKELY),
+        "likely": probabilities >= LIKELY,
         "test questions": sample.sought,
     }
     has_known = sample.evidence.num_known > 0

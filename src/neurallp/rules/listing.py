@@ -6,7 +6,7 @@ definition is confident and reaches each conclusion in one way; a confident rule
 conclusions in many ways (a sibling of a sibling of ...) follows from the definition and comes later.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -110,9 +110,16 @@ def in_order(rules: Iterable[Rule], order: RuleOrder) -> list[Rule]:
 
 
 def list_rules(
-    query: str, rules: Sequence[Rule], kb: KnowledgeBase | None, limit: int = 10, order: RuleOrder = "clarity"
+    query: str,
+    rules: Sequence[Rule],
+    kb: KnowledgeBase | None,
+    limit: int = 10,
+    order: RuleOrder = "clarity",
+    labels: Mapping[str, str] | None = None,
 ) -> Listing:
     """Return the listing of one query, `limit` groups for and against each; examples and groups need `kb`.
+
+    `labels` are what entities are called in examples.
 
     What speaks against an answer is ordered by weight: a rule against is good where few conclusions are
     right. A prior raises or lowers the scores of all answers and is listed last.
@@ -123,7 +130,7 @@ def list_rules(
     priors = [rule for rule in rules if rule.kind == "prior" and rule.weight]
     group: Callable[[Sequence[Rule]], Iterator[RuleGroup]] = partial(map, RuleGroup)
     if kb is not None:
-        group = partial(_Grouping(kb, query).groups, limit=limit)
+        group = partial(_Grouping(kb, query, labels or {}).groups, limit=limit)
     sides = [
         [*list(group(side))[:limit], *(RuleGroup(rule) for rule in priors if rule.is_against == is_against)]
         for is_against, side in ((False, reasons), (True, against))
@@ -134,8 +141,8 @@ def list_rules(
 class _Grouping:
     """Groups the rules of one query by what they predict on the facts of a knowledge base."""
 
-    def __init__(self, kb: KnowledgeBase, query: str) -> None:
-        self.kb, self.operators = kb, Operators.of(kb)
+    def __init__(self, kb: KnowledgeBase, query: str, labels: Mapping[str, str]) -> None:
+        self.kb, self.operators, self.labels = kb, Operators.of(kb), labels
         self.query = kb.relations.operator_id(query)
         edges = self.operators.edges_by_operator(self.query)
         self.facts = np.stack([self.operators.sources[edges], self.operators.targets[edges]], axis=1)
@@ -176,12 +183,16 @@ class _Grouping:
         for source, answer in self._tried(rule):
             for path in self._paths(rule, source, answer):
                 if rule.satisfies_inequalities(path):
-                    names = [self.kb.entities[entity] for entity in path]
+                    names = list(map(self._name, path))
                     links = zip(rule.body, names, names[1:], strict=False)
-                    concluded = atom(rule.target, self.kb.entities[source], self.kb.entities[answer])
+                    concluded = atom(rule.target, self._name(source), self._name(answer))
                     facts = ", ".join(atom(*link) for link in links)
                     return f"{facts}, but not {concluded}" if rule.is_against else f"{concluded} as {facts}"
         return None
+
+    def _name(self, entity: int) -> str:
+        name = self.kb.entities[entity]
+        return self.labels.get(name, name)
 
     def _paths(self, rule: Rule, source: int, answer: int) -> Iterator[tuple[int, ...]]:
         body = body_ids(rule, self.kb.relations)

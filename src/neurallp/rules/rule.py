@@ -2,8 +2,11 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from numbers import Real
+from typing import Any, ClassVar
 
+from ..errors import ConfigError
+from ..graph.frames import Tabular, html_table, in_columns
 from ..graph.vocabulary import is_inverse, relation_of
 
 
@@ -40,6 +43,15 @@ class Rule:
     kind: str = "chain"
     #: The only answer of a rule of the kind `unary`.
     answer: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.body, str):
+            raise ConfigError(
+                f"The body of a rule is a tuple of relations, got the text {self.body!r}: "
+                f"write Rule({self.target!r}, ({self.body!r},), …)."
+            )
+        if not isinstance(self.confidence, Real) or not self.confidence >= 0:
+            raise ConfigError(f"The confidence of a rule is a number from 0 to 1, got {self.confidence!r}.")
 
     @property
     def measured_confidence(self) -> float | None:
@@ -110,9 +122,13 @@ class Rule:
         return all(path[i] != path[j] for i, j in self.all_inequalities)
 
     def as_dict(self) -> dict[str, object]:
-        """Return the rule as one JSON object, its text included."""
-        derived = {"measured_confidence": self.measured_confidence, "pca_confidence": self.pca_confidence}
-        return {**vars(self), **derived, "rule": str(self)}
+        """Return the rule as one JSON object, its text included.
+
+        The confidence is the counted one, where it was counted; then `alpha` is that of a neural model.
+        """
+        stated = {"confidence": self.stated_confidence, "pca_confidence": self.pca_confidence}
+        alpha = {"alpha": self.confidence} if self.stated_confidence != self.confidence else {}
+        return {**vars(self), **stated, **alpha, "rule": str(self)}
 
     @property
     def body_text(self) -> str:
@@ -142,8 +158,29 @@ def _variable_names(num: int) -> list[str]:
     return [chr(ord("A") + i) if i < 23 else f"V{i}" for i in range(num)]
 
 
-class RuleSet(Sequence[Rule]):
+class RuleSet(Sequence[Rule], Tabular):
     """Rules in order: those of each target together, the most confident first."""
+
+    SCHEMA: ClassVar = {
+        "rule": "string",
+        "target": "string",
+        "body": "[string]",
+        "kind": "string",
+        "answer": "string",
+        "weight": "double",
+        "confidence": "double",
+        "normalized_confidence": "double",
+        "measured_confidence": "double",
+        "pca_confidence": "double",
+        "support": "int64",
+        "num_predictions": "int64",
+        "num_answerable": "int64",
+        "num_paths": "int64",
+        "distinct_ends": "bool",
+        "inequalities": "[[int64]]",
+    }
+    SHOWN: ClassVar = ("rule", "weight", "confidence", "measured_confidence", "support")
+    BARS: ClassVar = {"weight": None, "confidence": 1.0, "measured_confidence": 1.0}
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = tuple(rules)
@@ -162,6 +199,16 @@ class RuleSet(Sequence[Rule]):
 
     def __repr__(self) -> str:
         return f"RuleSet({len(self):,} rules for {len(self.targets):,} queries)"
+
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """Return every field of the rules, and what is derived from them, as columns."""
+        return in_columns((rule.as_dict() for rule in self.rules), self.SCHEMA)
+
+    def _repr_html_(self) -> str:
+        shown = {name: values for name, values in self.columns().items() if name in self.SHOWN}
+        if shown["measured_confidence"] == shown["confidence"]:
+            del shown["measured_confidence"]
+        return html_table(shown, self.BARS)
 
     @property
     def targets(self) -> list[str]:

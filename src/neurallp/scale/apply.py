@@ -80,7 +80,7 @@ class Application:
             raise DataError("Rules are applied to packed facts.")
         self.kb, self.work = found, out / ".work"
         self.index = GraphIndex(found, found.operators)
-        self.domains = Domains(found)
+        self.domains = Domains(found.operators)
 
     def costs(self) -> list[Cost]:
         """Return what each rule will take."""

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from ..graph.vocabulary import inverse_operator
 from ..io.rules import feature_sql
+from ..io.rules.calibrated_sql import pieces
 from ..io.rules.scored import CHAINS
+from ..io.rules.sql import number
 from ..reasoning.calibration import MAX_LOG_ODDS, Calibration
 from ..reasoning.calibration_sample import CLIP
 from ..weighting.kinds.base import Candidate
@@ -80,7 +82,7 @@ class RuleQueries:
 
     def amounts(self, rule: Candidate, weights: Sequence[float], part: Part, constant: int) -> str:
         """Return what one rule adds to the scores of entities."""
-        numbers = list(map(_number, weights))
+        numbers = list(map(number, weights))
         features = self.features(rule, part, constant)
         return f"SELECT source, entity, {feature_sql.amount(numbers, 'v')} AS amount FROM ({features}) v"
 
@@ -145,7 +147,7 @@ sums AS (
   FROM scored GROUP BY source),
 ranked AS (
   SELECT source, entity, score, known,
-         row_number() OVER (PARTITION BY source ORDER BY round(score, {digits}) DESC, entity) AS place
+         rownumber() OVER (PARTITION BY source ORDER BY round(score, {digits}) DESC, entity) AS place
   FROM scored WHERE listed = 1 AND excluded = 0 AND score > prior AND score > 0 AND known <= {known}),
 evidence AS (
   SELECT r.source, r.entity, r.score, r.known, r.place, s.num_known, {odds} AS odds, m.domain,
@@ -167,27 +169,22 @@ def answers(wanted: Wanted, total: float, probability: str) -> str:
     pairs, and with their scores, normalises scores.
     """
     exponential = f"exp(least(score, {MAX_SCORE}.0e0))"
-    likely = f"known = 1 OR probability >= {_number(wanted.min_probability)}"
+    likely = f"known = 1 OR probability >= {number(wanted.min_probability)}"
     return ANSWERS.format(
-        total=_number(total),
+        total=number(total),
         exponential=exponential,
         digits=DIGITS,
         known=int(wanted.known),
         odds=_log_odds(f"{exponential} / s.others"),
-        clip=_number(CLIP),
+        clip=number(CLIP),
         k=wanted.k,
         probability=probability,
         likely=likely if wanted.min_probability else "1 = 1",
     )
 
 
-def _number(value: float) -> str:
-    """Return a number with all its digits; with an exponent it is a DOUBLE, without one a DECIMAL."""
-    return f"({value:.17e})"
-
-
 def _log_odds(fraction: str) -> str:
-    inner = f"least(greatest({fraction}, {_number(CLIP)}), 1 - {_number(CLIP)})"
+    inner = f"least(greatest({fraction}, {number(CLIP)}), 1 - {number(CLIP)})"
     return f"ln({inner} / (1 - {inner}))"
 
 
@@ -195,28 +192,16 @@ def probability_of(calibration: Calibration | None, operator: str) -> str:
     """Return SQL for the probability of an answer from odds, num_known, unknown and domain."""
     if calibration is None:
         return "CAST(NULL AS DOUBLE)"
-    num = len(calibration.knots) - 1
-    numbers = calibration.coefficients
-    none, some, (domain, *left) = numbers[:num], numbers[num : 2 * num], numbers[2 * num :]
     intercepts = calibration.intercepts.get(operator, calibration.others)
+    none, some = (pieces(calibration, has_known) for has_known in (False, True))
     cases = [
-        f"{_ramps(calibration.knots, none)} + {_number(domain)} * domain + {_number(intercepts[0])}",
+        f"{none} + {number(calibration.domain_slope)} * domain + {number(intercepts[0])}",
         *(
-            f"{_ramps(calibration.knots, some)} + {_number(slope)} * unknown + {_number(intercept)}"
-            for slope, intercept in zip(left, intercepts[1:], strict=True)
+            f"{some} + {number(slope)} * unknown + {number(intercept)}"
+            for slope, intercept in zip(calibration.left_slopes, intercepts[1:], strict=True)
         ),
     ]
-    branches = " ".join(f"WHEN num_known = {number} THEN {case}" for number, case in enumerate(cases[:-1]))
-    odds = f"least(CASE {branches} ELSE {cases[-1]} END, {_number(calibration.highest)})"
-    clipped = f"least(greatest({odds}, {_number(-MAX_LOG_ODDS)}), {_number(MAX_LOG_ODDS)})"
+    branches = " ".join(f"WHEN num_known = {case} THEN {odds}" for case, odds in enumerate(cases[:-1]))
+    odds = f"least(CASE {branches} ELSE {cases[-1]} END, {number(calibration.highest)})"
+    clipped = f"least(greatest({odds}, {number(-MAX_LOG_ODDS)}), {number(MAX_LOG_ODDS)})"
     return f"1 / (1 + exp(-({clipped})))"
-
-
-def _ramps(knots: Sequence[float], coefficients: Sequence[float]) -> str:
-    """Return the piecewise linear function of the odds, as `calibration.ramps` defines it."""
-    terms = []
-    for i, coefficient in enumerate(coefficients):
-        low = "odds" if i == 0 else f"greatest(odds, {_number(knots[i])})"
-        high = low if i == len(coefficients) - 1 else f"least({low}, {_number(knots[i + 1])})"
-        terms.append(f"{_number(coefficient)} * ({high} - {_number(knots[i])})")
-    return " + ".join(terms)

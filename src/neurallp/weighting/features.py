@@ -80,6 +80,11 @@ class Features:
         segments = self.starts[question], self.ends[question]
         add_scores(self.entries, *segments, weights[:, :, None], row[None])
 
+    def entities(self, question: int) -> Ids:
+        """Return the entities of one question's entries, one for each rule that predicts them."""
+        first, last = self.entries.bounds[[self.starts[question], self.ends[question]]]
+        return self.entries.entities[first:last].astype(np.int64)
+
     def rows(self, question: int) -> tuple[Unsigned, Small, FeatureValues, FeatureValues]:
         """Return one question's entries: entities, rules, forward and backward features."""
         entries, start, end = self.entries, self.starts[question], self.ends[question]

@@ -17,19 +17,18 @@ import numpy as np
 from ..config import WeightingConfig
 from ..errors import DataError
 from ..graph.arrays import Body, Ids
+from ..graph.compilation import num_cores
 from ..graph.knowledge_base import Split
-from ..graph.parallel import num_cores
 from ..graph.questions import KnownAnswers, Questions, ask_both_ways
-from .choice import Choice, Trial, choose_level, choose_settings
-from .counting import count_conclusions
+from .choice import Choice, Trial, choose_level, choose_settings, reduce_rules, thin
 from .features import FeatureWalker, ask
 from .fitting_kernels import Buffer
 from .graph_index import GraphIndex
 from .kinds import get_kind, get_kinds
 from .kinds.base import Candidate, Kind
+from .kinds.chain import count_conclusions
 from .masking import EdgeMasking
 from .query_fit import FitResult, QueryFit, Setting
-from .thinning import reduce_rules, thin
 from .weighted_rules import WeightedQuery, WeightedRules
 
 #: The share of passes that a first fit takes.

@@ -1,4 +1,4 @@
-"""Mining chains: the bodies that link known pairs, found by a search from both ends.
+"""Mining chains: the bodies that link known pairs, found by a search from both ends, and the best of them.
 
 Work is bounded by the number of paths followed, not by time, so results do not depend on the machine. Each
 length has a quota of its own, as long bodies are many and would leave no room for short ones.
@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..graph.arrays import Body, Ids
+from ..config import WeightingConfig
+from ..graph.arrays import Body, Floats, Ids
 from ..graph.questions import Questions
+from .counting_kernels import CONCLUSIONS, HITS, RIGHT
 from .graph_index import GraphIndex
 from .mining_kernels import Meetings, Trails, link
-from .selection import select_bodies
 
 if TYPE_CHECKING:
     from .kinds.base import CandidateSearch
@@ -30,6 +31,9 @@ MANY_PAIRS = 30
 #: Pairs are searched in rounds of this many, until the share of new bodies in a round falls below SATURATED.
 PAIRS_OF_ROUND = 50
 SATURATED = 0.05
+
+#: Added to conclusions, so that a body that is right in one case of one does not come first.
+SMOOTHING = 5.0
 
 
 def mine_bodies(search: "CandidateSearch", query: int, max_length: int) -> list[Body]:
@@ -122,3 +126,60 @@ def _rank_codes(found: Sequence[tuple[Ids, NDArray[np.float64]]]) -> Ids:
     order = np.argsort(-num_pairs * probability, kind="stable")
     ranked: Ids = codes[order[num_pairs[order] >= min_pairs]]
     return ranked
+
+
+# Selection by what bodies conclude on sampled questions
+
+
+def select_bodies(bodies: Sequence[Body], counts: Ids, config: WeightingConfig) -> list[Body]:
+    """Return the best bodies: every length has the same share, and all together the budget of entries.
+
+    `counts` are conclusions, right ones and hits on `config.num_counted` questions, (body, 3).
+    """
+    values = value_of(counts)
+    order = np.argsort(-values, kind="stable")
+    order = order[values[order] > 0]
+    lengths = np.array([len(bodies[i]) for i in order], dtype=np.int64)
+    chosen = order[share_by_length(lengths, config.num_candidates)]
+    kept = chosen[within_budget(counts[chosen, CONCLUSIONS] / config.num_counted, config.max_entries)]
+    return [bodies[i] for i in kept]
+
+
+def value_of(counts: Ids) -> Floats:
+    """Return sqrt(hits) x right / (conclusions + 5): a body of the same value that concludes less is better.
+
+    >>> value_of(np.array([[5, 4, 4], [95, 4, 4]])).round(2).tolist()
+    [0.8, 0.08]
+    """
+    confidence = counts[:, RIGHT] / (counts[:, CONCLUSIONS] + SMOOTHING)
+    values: Floats = np.sqrt(counts[:, HITS]) * confidence
+    return values
+
+
+def share_by_length(lengths: Ids, num: int) -> Ids:
+    """Return the places of the first `num`, with equal shares for each length as far as it can fill them.
+
+    >>> share_by_length(np.array([3, 3, 3, 1, 3]), 3).tolist()
+    [0, 1, 3]
+    """
+    names, counts = np.unique(lengths, return_counts=True)
+    places, left = [np.zeros(0, np.int64)], num
+    for i, rarest in enumerate(np.argsort(counts, kind="stable")):
+        own = np.flatnonzero(lengths == names[rarest])[: left // (len(names) - i)]
+        left -= len(own)
+        places.append(own)
+    return np.sort(np.concatenate(places))
+
+
+def within_budget(costs: Floats, budget: float) -> Ids:
+    """Return the places of those that fit into a budget, taken in order; what does not fit is passed over.
+
+    >>> within_budget(np.array([3.0, 9.0, 2.0]), 6).tolist()
+    [0, 2]
+    """
+    kept, left = [], float(budget)
+    for place, cost in enumerate(costs.tolist()):
+        if cost <= left:
+            kept.append(place)
+            left -= cost
+    return np.array(kept, dtype=np.int64)

@@ -4,9 +4,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ..config import KINDS
-from ..graph.arrays import Flags, Floats
+from ..graph.arrays import Flags, Floats, Ids, concatenate_ranges
 from ..graph.knowledge_base import KnowledgeBase
+from ..graph.operators import Operators
+from ..graph.questions import KnownFacts
 from ..graph.vocabulary import Relations
 from ..rules.rule import Rule, RuleFilter, RuleSet
 from ..rules.support import measure
@@ -88,6 +92,50 @@ class WeightedRules:
         rule = get_kind(candidate.kind).rule(self.relations, query, candidate, exclude_source)
         weight, confidence = float(weighted.totals[number]), float(weighted.confidences[number])
         return replace(rule, weight=weight, confidence=confidence)
+
+
+class ExcludedCandidates:
+    """The one place that says which entities scorers of weighted rules give minus infinity."""
+
+    def __init__(self, weighted: WeightedRules, operators: Operators) -> None:
+        self.weighted, self.operators = weighted, operators
+        self._known = KnownFacts(operators)
+
+    def pairs(self, sources: Ids, query: int) -> tuple[Ids, Ids]:
+        """Return pairs of row and entity: the row's source has that entity as no candidate.
+
+        The source is none where no fact of the relation is reflexive. Where linked entities are excluded,
+        those of other relations are: a known answer of the query itself stays an answer.
+        """
+        own = np.arange(len(sources)) if self.weighted.excludes_source(query) else np.zeros(0, np.int64)
+        if not self.weighted.excludes_linked:
+            return own, sources[own]
+        rows, entities = self._linked(sources)
+        known = self._key(*self._known.pairs(sources, np.full(len(sources), query)))
+        linked = ~np.isin(self._key(rows, entities), known)
+        return np.concatenate([own, rows[linked]]), np.concatenate([sources[own], entities[linked]])
+
+    def has(self, source: int, query: int, answer: int) -> bool:
+        """Return whether one answer is no candidate."""
+        return bool((self.pairs(np.array([source]), query)[1] == answer).any())
+
+    def has_without(self, sources: Ids, query: int, answers: Ids) -> Flags:
+        """Return which known answers would be no candidates if their fact were not known."""
+        found = (sources == answers) & self.weighted.excludes_source(query)
+        if self.weighted.excludes_linked:
+            rows, entities = self._linked(sources)
+            num_links = np.bincount(rows[entities == answers[rows]], minlength=len(sources))
+            found |= num_links > 1 + (sources == answers)
+        return np.asarray(found)
+
+    def _key(self, rows: Ids, entities: Ids) -> Ids:
+        return rows * self.operators.num_entities + entities
+
+    def _linked(self, sources: Ids) -> tuple[Ids, Ids]:
+        """Return the entities that any edge of each source leads to, as pairs of row and entity."""
+        starts, stops = self.operators.offsets[sources], self.operators.offsets[sources + 1]
+        rows = np.repeat(np.arange(len(sources)), stops - starts)
+        return rows, self.operators.targets_at(concatenate_ranges(starts, stops))
 
 
 def select_rules(

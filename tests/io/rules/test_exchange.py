@@ -215,4 +215,4 @@ def test_json_says_the_rule_in_words_too(tmp_path):
     export_rules(tmp_path / "rules.json", [UNCLE], "json")
     (described,) = json.loads((tmp_path / "rules.json").read_text())
     assert described["rule"] == "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y"
-    assert described["measured_confidence"] == 0.5
+    assert described["confidence"] == 0.5

@@ -27,6 +27,17 @@ main :- entity_list(Entities),
     halt.
 """
 
+PRINT_PROBABILITIES = """
+:- initialization(main).
+main :- entity_list(Entities),
+    forall(( member(Query, [QUERIES]), member(Source, Entities), probabilities(Source, Query, 100, Answers),
+             member(answer(Entity, _, P), Answers) ),
+           ( maplist(atom_codes, [Source, Entity], Codes),
+             ( P == known -> Shown = P ; format(atom(Shown), "~17g", [P]) ),
+             format("~w ~w ~w~n", [Codes, Shown, Query]) )),
+    halt.
+"""
+
 
 def model_scores(kb, weighted):
     """Return {(query, source, entity): score} without zeros and without what is no candidate."""
@@ -41,29 +52,56 @@ def model_scores(kb, weighted):
     return found
 
 
-def by_duckdb(kb, weighted, folder):
+def model_probabilities(kb, weighted, calibration):
+    """Return {(query, source, entity): probability} of what has a score; None where it is known."""
+    reasoner = Reasoner(kb, weighted, calibration=calibration)
+    asked = [(kb.relations.operator_name(query), query) for query in range(kb.relations.num_operators)]
+    return {
+        (name, source, answer.entity): answer.probability
+        for name, query in asked
+        for place, source in enumerate(kb.entities)
+        for row in [reasoner.scores(np.array([place]), np.array([query])).row(0)]
+        for kept in [np.isfinite(row[1])]
+        for answer in reasoner._describe(place, query, row[0][kept], row[1][kept], row)
+    }
+
+
+def some_calibration(kb):
+    """Return a calibration with intercepts for all queries but one."""
+    rng = np.random.default_rng(0)
+    names = [kb.relations.operator_name(query) for query in range(1, kb.relations.num_operators)]
+    rows = {name: tuple(rng.normal(size=3).tolist()) for name in names}
+    coefficients = (*rng.random(7).tolist(), *rng.normal(size=2).tolist())
+    return Calibration((-6.0, -3.0, -1.0, 0.5), coefficients, rows, (-1.0, 0.5, 0.25), 1.5)
+
+
+def by_duckdb(kb, weighted, folder, calibration=None):
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed: pip install 'neurallp[sql]'")
-    export_scored(folder / "rules.sql", weighted, "scored-sql")
+    export_scored(folder / "rules.sql", weighted, "scored-sql", calibration)
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE facts(head VARCHAR, relation VARCHAR, tail VARCHAR)")
         connection.executemany("INSERT INTO facts VALUES (?, ?, ?)", list(kb.named_facts()))
         connection.execute((folder / "rules.sql").read_text())
         names = map(kb.relations.operator_name, range(kb.relations.num_operators))
+        what = "score FROM scores(?)" if calibration is None else "probability FROM answers(?)"
         return {
-            (name, source, entity): score
+            (name, source, entity): value
             for name in names
-            for source, entity, score in connection.execute("FROM scores(?)", [name]).fetchall()
+            for source, entity, value in connection.execute(
+                f"SELECT source, entity, {what}", [name]
+            ).fetchall()
         }
 
 
-def by_prolog(kb, weighted, folder):
+def by_prolog(kb, weighted, folder, calibration=None):
     if shutil.which("swipl") is None:
         pytest.skip("SWI-Prolog is not installed: make system")
-    export_scored(folder / "rules.pl", weighted, "scored-prolog")
+    export_scored(folder / "rules.pl", weighted, "scored-prolog", calibration)
     write_triples(folder / "facts.pl", kb.named_facts())
     atoms = [quote_atom(name) for name in kb.relations]
     queries = ", ".join([*atoms, *(f"inv({atom})" for atom in atoms)])
-    (folder / "print.pl").write_text(PRINT.replace("QUERIES", queries))
+    printed = PRINT if calibration is None else PRINT_PROBABILITIES
+    (folder / "print.pl").write_text(printed.replace("QUERIES", queries))
     files = [str(folder / f"{name}.pl") for name in ("rules", "facts", "print")]
     done = subprocess.run(["swipl", "-q", *files], capture_output=True, check=True)
     assert not done.stderr, done.stderr.decode()
@@ -72,7 +110,7 @@ def by_prolog(kb, weighted, folder):
         codes, score, query = _fields(line)
         source, entity = ("".join(map(chr, each)) for each in json.loads(codes))
         name = "~" + query[4:-1] if query.startswith("inv(") else query
-        found[name, source, entity] = float(score)
+        found[name, source, entity] = None if score == "known" else float(score)
     return found
 
 
@@ -82,9 +120,12 @@ def _fields(line):
     return codes, score, query
 
 
-def by_json(kb, weighted, folder):
-    export_scored(folder / "rules.json", weighted, "scored-json")
-    return model_scores(kb, import_scored(folder / "rules.json")[0])
+def by_json(kb, weighted, folder, calibration=None):
+    export_scored(folder / "rules.json", weighted, "scored-json", calibration)
+    loaded, probabilities = import_scored(folder / "rules.json")
+    if calibration is None:
+        return model_scores(kb, loaded)
+    return model_probabilities(kb, loaded, probabilities)
 
 
 PROGRAMS = {"scored-sql": by_duckdb, "scored-prolog": by_prolog, "scored-json": by_json}
@@ -102,6 +143,19 @@ def test_every_program_computes_the_scores_of_the_model(form, seed, excludes_lin
     assert found == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.parametrize("form", PROGRAMS)
+@pytest.mark.parametrize(("seed", "excludes_linked"), [(0, False), (1, True)])
+def test_every_program_computes_the_probabilities_of_the_model(form, seed, excludes_linked, tmp_path):
+    kb = random_kb(seed)
+    weighted, calibration = random_rules(kb, seed, excludes_linked), some_calibration(kb)
+    expected = model_probabilities(kb, weighted, calibration)
+    found = PROGRAMS[form](kb, weighted, tmp_path, calibration)
+    found = {key: value for key, value in found.items() if key in expected}  # one sums up to 0, one to 1e-17
+    assert found == pytest.approx(expected, abs=1e-9)
+    assert {value is None for value in expected.values()} == {True, False}
+    assert len(set(expected.values())) > 50
+
+
 def test_the_sample_has_reflexive_relations_and_linked_pairs():
     kb = random_kb(1)
     assert 0 < kb.reflexive_relations.sum() < 3
@@ -116,7 +170,7 @@ def test_every_scored_format_is_tested():
 def test_json_keeps_every_weight_the_exclusions_and_the_calibration(tmp_path):
     kb = random_kb(0)
     weighted = random_rules(kb, 0, excludes_linked=True)
-    calibration = Calibration((0.0, 1.5), (0.1,), {"r": (0.5, -1.0)}, (0.25, 0.5))
+    calibration = Calibration((0.0, 1.5), (0.1,), {"r": (0.5, -1.0)}, (0.25, 0.5), 3.5)
     export_scored(tmp_path / "rules.json", weighted, "scored-json", calibration)
     found, probabilities = import_scored(tmp_path / "rules.json")
     assert probabilities == calibration

@@ -213,9 +213,9 @@ class StructuralGradient:
         return PathCounts(asked, which, paths[: len(asked)], (totals - filtered).clamp(min=0.0))
 
     def rules(self, split: Split) -> RuleSet:
-        """Return the rules with their weights as confidences."""
+        """Return the rules with their weights as confidences, divided by the largest if above 1."""
         name = split.relations.operator_name
-        weights = self.log_weights.exp().tolist()
+        weights = (self.log_weights - self.log_weights.max().clamp(min=0)).exp().tolist()
         largest: defaultdict[int, float] = defaultdict(float)
         for chain, weight in zip(self.chains, weights, strict=True):
             largest[chain.query] = max(largest[chain.query], weight)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from ...reasoning.calibration import Calibration
 from ..files import AnyPath, atomic_write, read_bytes
@@ -39,22 +38,13 @@ def read_calibration(source: AnyPath) -> Calibration | None:
     if not Path(source).is_dir() and content.get("rules") != _checksum(Path(source)):
         return None
     try:
-        intercepts = {str(query): _numbers(row) for query, row in content["intercepts"].items()}
-        knots, coefficients, others = (
-            _numbers(content[name]) for name in ("knots", "coefficients", "others")
-        )
-        highest = float(content["highest"])
+        return Calibration.from_dict(content)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise damaged(path, error) from error
-    return Calibration(knots, coefficients, intercepts, others, highest)
 
 
 def _checksum(path: Path) -> str:
     return checksums({path.name: read_bytes(path)})[path.name]
-
-
-def _numbers(values: Any) -> tuple[float, ...]:
-    return tuple(map(float, values))
 
 
 @contextmanager

@@ -28,6 +28,9 @@ METRICS = "metrics.json"
 HISTORY = "history.jsonl"
 RULES = "rules.tsv"
 
+#: Names of files that a data folder has, and a model folder has not.
+DATA_PARTS = ("train", "facts", "valid", "test")
+
 E = TypeVar("E")
 
 
@@ -81,9 +84,13 @@ def damaged(path: Path, why: object) -> ModelError:
 
 
 def require_folder(folder: AnyPath, command: str) -> None:
-    """Raise where there is no folder, naming the command that makes one."""
+    """Raise where there is no model folder, naming the command that makes one."""
     if not Path(folder).is_dir():
         raise ModelError(f"There is no model folder {folder}. `{command} --out {folder}` makes one.")
+    names = {path.name for path in Path(folder).iterdir()}
+    if RELATIONS not in names and any(name.partition(".")[0] in DATA_PARTS for name in names):
+        remedy = f"Learn one from it with `{command.replace('DATA', str(folder))} --out MODEL`"
+        raise ModelError(f"{folder} is a folder of data, not of a model. {remedy}, and give MODEL here.")
 
 
 def require_version(folder: AnyPath, content: Mapping[str, Any]) -> None:

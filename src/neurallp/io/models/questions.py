@@ -10,11 +10,13 @@ from torch import Tensor
 from ...config import QuestionConfig, QuestionTrainingConfig
 from ...errors import ConfigError, ModelError
 from ...neural.loop import Epoch
+from ...qa.confidence import AnswerCalibration
 from ...qa.evaluation import THRESHOLDS
 from ...qa.model import QuestionModel
 from ...qa.tokens import WordVocabulary
 from ...qa.training import QuestionTraining
 from ..files import AnyPath
+from .calibration import CALIBRATION
 from .checkpoints import dump_checkpoint, dump_tensors, read_tensors, resume_run
 from .folders import (
     CHECKPOINT,
@@ -48,22 +50,25 @@ def write_model(
     threshold: float,
     history: Iterable[Epoch],
     metrics: Mapping[str, Any],
+    calibration: AnswerCalibration | None = None,
 ) -> None:
     """Write the whole folder; when a file cannot be written, the folder stays as it was."""
     described = _describe(model, training, threshold, history, model.state_dict())
-    write_together(folder, {**described, METRICS: to_json(metrics)})
+    calibrated = {} if calibration is None else {CALIBRATION: to_json(calibration.as_dict())}
+    write_together(folder, {**described, METRICS: to_json(metrics), **calibrated})
 
 
 def write_checkpoint(folder: AnyPath, training: QuestionTraining) -> None:
     """Write the checkpoint that resuming needs, and the best model so far.
 
-    The measures in the folder are those of an earlier model, so they are removed.
+    The measures and the calibration in the folder are those of an earlier model, so they are removed.
     """
     threshold = training.best_epoch.metrics["threshold"]
     contents = _describe(training.model, training.config, threshold, training.history, training.best_weights)
     checkpoint = dump_checkpoint(training, _settings(training), _origin(training))
     write_together(folder, {CHECKPOINT: checkpoint, **contents})
-    (Path(folder) / METRICS).unlink(missing_ok=True)
+    for name in (METRICS, CALIBRATION):
+        (Path(folder) / name).unlink(missing_ok=True)
 
 
 def resume(folder: AnyPath, training: QuestionTraining) -> None:
@@ -122,6 +127,17 @@ def read_model(
         raise damaged(path, error) from error
     require_together(path)
     return _read_weights(folder, model_config), training, threshold, read_epochs(folder, Epoch)
+
+
+def read_calibration(folder: AnyPath) -> AnswerCalibration | None:
+    """Return the calibration of a question model, or None where training was stopped before it."""
+    path = Path(folder) / CALIBRATION
+    if not path.is_file():
+        return None
+    try:
+        return AnswerCalibration.from_dict(read_json(path, dict))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise damaged(path, error) from error
 
 
 def _read_weights(folder: AnyPath, config: QuestionConfig) -> QuestionModel:

@@ -37,7 +37,7 @@ EXPORTS = MappingProxyType(
 )
 
 #: Format -> the module that writes a whole weighted model, so that its scores can be computed elsewhere:
-#: `render(weighted)` returns the text.
+#: `render(weighted, calibration)` returns the text.
 SCORED = MappingProxyType(
     {"scored-json": "scored_json", "scored-prolog": "scored_prolog", "scored-sql": "scored_sql"}
 )
@@ -74,14 +74,13 @@ def export_rules(
 def export_scored(
     path: AnyPath, weighted: "WeightedRules", form: str, calibration: "Calibration | None" = None
 ) -> None:
-    """Write a whole weighted model in one of the formats `SCORED`; only scored-json has the calibration."""
+    """Write a whole weighted model in one of the formats `SCORED`, with its probabilities if it has any."""
     require_choice("The format", form, tuple(SCORED))
     names = [*weighted.relations, *(rule.answer for rule in _named_answers(weighted) if rule.answer)]
     for name in names:
         if why := find_unwritable(name):
             raise FormatError(f"Name {name!r} {why}. Rename it.")
-    beside = (calibration,) if form == "scored-json" else ()
-    atomic_write(path, _module(SCORED[form]).render(weighted, *beside))
+    atomic_write(path, _module(SCORED[form]).render(weighted, calibration))
 
 
 def _named_answers(weighted: "WeightedRules") -> "Iterator[ScoredRule]":

@@ -35,4 +35,5 @@ def parse(text: str, path: Path) -> RuleFile:
 def _rule(described: dict[str, Any]) -> Rule:
     """Return the rule of an object; what is derived from other fields, such as its text, is ignored."""
     known = {field.name for field in fields(Rule)}
-    return make_rule({name: value for name, value in described.items() if name in known})
+    values = {name: value for name, value in described.items() if name in known}
+    return make_rule({**values, "confidence": described.get("alpha", values["confidence"])})

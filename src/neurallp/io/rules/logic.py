@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from ...graph.vocabulary import is_inverse, relation_of
 from ...rules.rule import Rule
 from .atoms import body_atoms
 
@@ -28,6 +29,12 @@ def quote_atom(name: str) -> str:
 def _escape(character: str) -> str:
     code = ord(character)
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def operator_term(name: str) -> str:
+    """Return an operator as a term: `uncle`, or `inv(uncle)` for its inverse."""
+    atom = quote_atom(relation_of(name))
+    return f"inv({atom})" if is_inverse(name) else atom
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Weighted rules as one JSON object with all weights, which reads back as the same model."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -56,18 +55,9 @@ def parse_weighted(text: str, path: Path) -> tuple[WeightedRules, Calibration | 
     """Return the weighted rules of a text as `render` writes it, and their calibration where there is one."""
     try:
         described = json.loads(text)
-        return from_scored(described), _calibration(described["calibration"])
+        calibration = described["calibration"]
+        return from_scored(described), calibration and Calibration.from_dict(calibration)
     except (ValueError, TypeError, KeyError, AttributeError, NeuralLPError) as error:
         raise FormatError(
             f"{path}: expected scored rules as `neurallp export` writes them ({error})."
         ) from error
-
-
-def _calibration(described: Mapping[str, Any] | None) -> Calibration | None:
-    if described is None:
-        return None
-    rows = {name: tuple(map(float, row)) for name, row in described["intercepts"].items()}
-    knots, coefficients, others = (
-        tuple(map(float, described[name])) for name in ("knots", "coefficients", "others")
-    )
-    return Calibration(knots, coefficients, rows, others)

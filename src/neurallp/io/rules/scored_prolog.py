@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from ...graph.vocabulary import is_inverse, relation_of
+from ...reasoning.calibration import Calibration
 from ...weighting.kinds.shared_neighbours import SMOOTHING
 from ...weighting.weighted_rules import WeightedRules
+from . import calibrated_prolog
 from .atoms import decimal
-from .logic import quote_atom
+from .logic import operator_term, quote_atom
 from .scored import CHAINS, ScoredRule, scored_rules
 
 HEADER = """\
@@ -21,6 +22,7 @@ HEADER = """\
 % ?- score(anna, uncle, carl, Score).
 % Entities that are not listed score 0, or are no candidates.
 :- encoding(utf8).
+:- set_prolog_flag(optimise, true).
 :- multifile fact/3.
 :- dynamic fact/3, relation/2, chains/2, prior/2, unary/4, shared/6.
 :- discontiguous chains/2, prior/2, unary/4, shared/6.
@@ -32,14 +34,17 @@ answers(Source, Query, Answers) :-
     findall(Score-Entity, member(Entity-Score, Pairs), Scored),
     sort(1, @>=, Scored, Answers).
 
-score(Source, Query, Entity, Score) :- scores(Source, Query, Pairs), member(Entity-Score, Pairs).
+score(Source, Query, Entity, Score) :- scores(Source, Query, Pairs), memberchk(Entity-Score, Pairs).
 
+% Entity-Score pairs, entities ascending.
 scores(Source, Query, Pairs) :-
-    findall(Entity-Amount,
-            ( amount(Source, Query, Entity, Amount), candidate(Source, Query, Entity) ),
-            Amounts),
+    findall(Entity-Amount, amount(Source, Query, Entity, Amount), Amounts),
     keysort(Amounts, Sorted),
-    sums(Sorted, Pairs).
+    sums(Sorted, Reached),
+    common(Query, Prior),
+    added(Reached, Prior, All),
+    excluded(Source, Query, Excluded),
+    without(All, Excluded, Pairs).
 
 sums([], []).
 sums([Entity-Amount|Rest], [Entity-Sum|Pairs]) :-
@@ -48,6 +53,24 @@ sums([Entity-Amount|Rest], [Entity-Sum|Pairs]) :-
 sums([Entity-More|Rest], Entity, Amount, Sum, Others) :- !,
     Next is Amount + More, sums(Rest, Entity, Next, Sum, Others).
 sums(Others, _, Sum, Sum, Others).
+
+added([], Pairs, Pairs) :- !.
+added(Pairs, [], Pairs) :- !.
+added([E1-A1|Rest1], [E2-A2|Rest2], [Pair|Pairs]) :-
+    compare(Order, E1, E2),
+    (   Order = (<) -> Pair = E1-A1, added(Rest1, [E2-A2|Rest2], Pairs)
+    ;   Order = (>) -> Pair = E2-A2, added([E1-A1|Rest1], Rest2, Pairs)
+    ;   Sum is A1 + A2, Pair = E1-Sum, added(Rest1, Rest2, Pairs)
+    ).
+
+without(Pairs, [], Pairs) :- !.
+without([], _, []) :- !.
+without([E-A|Rest], [X|Xs], Pairs) :-
+    compare(Order, E, X),
+    (   Order = (<) -> Pairs = [E-A|Others], without(Rest, [X|Xs], Others)
+    ;   Order = (>) -> without([E-A|Rest], Xs, Pairs)
+    ;   without(Rest, Xs, Pairs)
+    ).
 
 relation_of(inv(Relation), Relation) :- !.
 relation_of(Relation, Relation).
@@ -58,7 +81,7 @@ inverse(Relation, inv(Relation)).
 edge(Source, inv(Relation), Target) :- !, fact(Target, Relation, Source).
 edge(Source, Relation, Target) :- fact(Source, Relation, Target).
 
-:- table targets/3, entity_list/1, arrivals/4.
+:- table targets/3, entity_list/1, arrivals/4, common/2.
 targets(Entity, Operator, Targets) :-
     findall(Target, edge(Entity, Operator, Target), Found), sort(Found, Targets).
 
@@ -72,6 +95,17 @@ arrivals(Entity, Operator, Number, Arrivals) :-
 entity_list(Entities) :-
     findall(Entity, (fact(Entity, _, _) ; fact(_, _, Entity)), Found), sort(Found, Entities).
 
+% What the prior adds to the score of each answer of a query.
+common(Query, Amounts) :-
+    prior(Query, Weight), !,
+    findall(Entity-Source, edge(Source, Query, Entity), Found), sort(Found, Pairs),
+    findall(Entity, member(Entity-_, Pairs), Entities), counted(Entities, Counts),
+    findall(Entity-Amount, (member(Entity-Number, Counts), Amount is Weight * log(1 + Number)), Amounts).
+common(_, []).
+
+is_entity(Entity) :- fact(Entity, _, _), !.
+is_entity(Entity) :- fact(_, _, Entity), !.
+
 log_scale(P, Value) :- Value is log(1 + 100 * P) / log(101).
 
 weighted(Forward, Backward, [W0, W1, W2], Amount) :-
@@ -81,12 +115,7 @@ weighted(Forward, Backward, [W0, W1, W2], Amount) :-
 amount(Source, Query, Entity, Amount) :-
     chains(Query, Nodes), walked(Nodes, [Source-w(1.0, 1.0)], Entity, Amount).
 amount(Source, Query, Entity, Amount) :-
-    unary(Query, Operator, Entity, Amount), targets(Source, Operator, [_|_]),
-    entity_list(All), memberchk(Entity, All).
-amount(_, Query, Entity, Amount) :-
-    prior(Query, Weight), inverse(Query, Inverse), entity_list(All), member(Entity, All),
-    targets(Entity, Inverse, Sources), length(Sources, Number), Number > 0,
-    Amount is Weight * log(1 + Number).
+    unary(Query, Operator, Entity, Amount), targets(Source, Operator, [_|_]), is_entity(Entity).
 amount(Source, Query, Entity, Amount) :-
     shared(Query, Kind, Operator, W0, W1, W2),
     findall(E-C, confidence(Kind, Source, Query, Operator, E, C), Found), keysort(Found, Sorted),
@@ -146,33 +175,37 @@ combine(Rest, E, Largest, Doubt, [E-c(Largest, Doubt)|Combined]) :- combined(Res
 
 """
 
-CANDIDATE = """\
-candidate(Source, Query, Entity) :-
-    ( Source \\== Entity -> true ; relation_of(Query, Relation), relation(Relation, true) )LINKED.
+EXCLUDED = """\
+% The entities that are no candidates, ascending.
+excluded(Source, Query, Excluded) :-
+    relation_of(Query, Relation), ( relation(Relation, true) -> Own = [] ; Own = [Source] ), LINKED.
 """
 
-LINKED = """,
-    ( targets(Source, Query, Known), memberchk(Entity, Known) -> true
-    ; \\+ (relation(R, _), (fact(Source, R, Entity) ; fact(Entity, R, Source))) )"""
+ALONE = "Excluded = Own"
+
+LINKED = """targets(Source, Query, Known),
+    findall(Entity, (relation(R, _), (fact(Source, R, Entity) ; fact(Entity, R, Source))), Found),
+    sort(Found, Linked), ord_subtract(Linked, Known, Others), ord_union(Own, Others, Excluded)"""
 
 
-def render(weighted: WeightedRules) -> str:
-    """Return the program."""
+def render(weighted: WeightedRules, calibration: Calibration | None = None) -> str:
+    """Return the program; with a calibration, it has probabilities too."""
     rules = list(scored_rules(weighted))
     relations = zip(weighted.relations, weighted.reflexive.tolist(), strict=True)
     declared = [f"relation({quote_atom(name)}, {str(flag).lower()}).\n" for name, flag in relations]
-    candidate = CANDIDATE.replace("LINKED", LINKED if weighted.excludes_linked else "")
-    program = PROGRAM.replace("SMOOTHING", str(SMOOTHING)) + candidate
-    return "".join([HEADER, *declared, program, *_clauses(rules)])
+    excluded = EXCLUDED.replace("LINKED", LINKED if weighted.excludes_linked else ALONE)
+    program = PROGRAM.replace("SMOOTHING", str(SMOOTHING)) + excluded
+    probabilities = "" if calibration is None else calibrated_prolog.render(calibration)
+    return "".join([HEADER, *declared, program, probabilities, *_clauses(rules)])
 
 
 def _clauses(rules: Iterable[ScoredRule]) -> Iterator[str]:
     for query, own in groupby(rules, key=lambda rule: rule.query):
-        name, group = _operator(query), list(own)
+        name, group = operator_term(query), list(own)
         if chains := [rule for rule in group if rule.kind in CHAINS]:
             yield f"chains({name}, {_nodes(chains)}).\n"
         for rule in group:
-            first = _operator(rule.operators[0])
+            first = operator_term(rule.operators[0])
             if rule.kind == "prior":
                 yield f"prior({name}, {decimal(rule.weights[0])}).\n"
             elif rule.kind == "unary":
@@ -198,14 +231,9 @@ def _tree(nodes: dict[str, Any]) -> str:
     steps = []
     for operator, node in nodes.items():
         weights = "" if node["weights"] is None else _numbers(node["weights"])
-        steps.append(f"step({_operator(operator)}, [{weights}], {_tree(node['children'])})")
+        steps.append(f"step({operator_term(operator)}, [{weights}], {_tree(node['children'])})")
     return f"[{', '.join(steps)}]"
 
 
 def _numbers(weights: Iterable[float]) -> str:
     return ", ".join(map(decimal, weights))
-
-
-def _operator(name: str) -> str:
-    atom = quote_atom(relation_of(name))
-    return f"inv({atom})" if is_inverse(name) else atom

@@ -6,13 +6,11 @@ the walks along the first n steps of all bodies of the query asked.
 
 from collections.abc import Iterator
 
+from ...reasoning.calibration import Calibration
 from ...weighting.weighted_rules import WeightedRules
-from . import feature_sql
+from . import calibrated_sql, feature_sql
 from .scored import CHAINS, ScoredRule, scored_rules
-from .sql import literal
-
-#: Rows that one statement inserts.
-ROWS_AT_ONCE = 500
+from .sql import insert, literal, number
 
 #: What tells the rules apart that are walked together, and their weights.
 KEYS = ("number",)
@@ -76,8 +74,8 @@ LINKED = """
        OR (source, entity) IN (SELECT (source, target) FROM asked_edges))"""
 
 
-def render(weighted: WeightedRules) -> str:
-    """Return the statements."""
+def render(weighted: WeightedRules, calibration: Calibration | None = None) -> str:
+    """Return the statements; with a calibration, there is a macro for probabilities too."""
     rules = list(scored_rules(weighted))
     longest = max((len(rule.operators) for rule in rules if rule.kind in CHAINS), default=1)
     relations = zip(weighted.relations, weighted.reflexive.tolist(), strict=True)
@@ -91,34 +89,27 @@ def render(weighted: WeightedRules) -> str:
         amount_of_neighbours=feature_sql.amount(WEIGHTS, "n"),
         linked=LINKED if weighted.excludes_linked else "",
     )
-    return "".join([HEADER, _table(rules, longest), _relations(rows), VIEWS, macro])
+    probabilities = calibration and calibrated_sql.render(calibration, weighted.excludes_linked)
+    return "".join([HEADER, _table(rules, longest), _relations(rows), VIEWS, macro, probabilities or ""])
 
 
 def _relations(rows: list[str]) -> str:
-    return "CREATE TABLE relations(relation VARCHAR, reflexive BOOLEAN);\n" + _insert("relations", rows)
+    return "CREATE TABLE relations(relation VARCHAR, reflexive BOOLEAN);\n" + insert("relations", rows)
 
 
 def _table(rules: list[ScoredRule], longest: int) -> str:
     steps = ", ".join(f"step{i + 1} VARCHAR" for i in range(longest))
     columns = f"number INTEGER, query VARCHAR, kind VARCHAR, {steps}, answer VARCHAR"
     created = f"CREATE TABLE rules({columns}, indicator DOUBLE, forward DOUBLE, backward DOUBLE);\n"
-    rows = [_row(number, rule, longest) for number, rule in enumerate(rules)]
-    return created + _insert("rules", rows)
+    rows = [_row(place, rule, longest) for place, rule in enumerate(rules)]
+    return created + insert("rules", rows)
 
 
-def _insert(table: str, rows: list[str]) -> str:
-    """Return statements that insert rows, some at a time: a longer statement takes DuckDB longer to plan."""
-    parts = [rows[start : start + ROWS_AT_ONCE] for start in range(0, len(rows), ROWS_AT_ONCE)]
-    lines = (",\n".join(part) for part in parts)
-    return "".join(f"INSERT INTO {table} VALUES\n{each};\n" for each in lines)
-
-
-def _row(number: int, rule: ScoredRule, longest: int) -> str:
+def _row(place: int, rule: ScoredRule, longest: int) -> str:
     steps = [*map(literal, rule.operators), *["NULL"] * (longest - len(rule.operators))]
     answer = "NULL" if rule.answer is None else literal(rule.answer)
-    # With an exponent a number is a DOUBLE of all its digits; without, it would be a DECIMAL of 38.
-    weights = [f"{weight:.17e}" for weight in rule.weights]
-    return f"({', '.join([str(number), literal(rule.query), literal(rule.kind), *steps, answer, *weights])})"
+    named = [str(place), literal(rule.query), literal(rule.kind), *steps, answer]
+    return f"({', '.join([*named, *map(number, rule.weights)])})"
 
 
 def _prefix(length: int) -> str:

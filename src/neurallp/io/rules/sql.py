@@ -7,6 +7,9 @@ from ...graph.vocabulary import is_inverse, relation_of
 from ...rules.rule import Rule
 from .atoms import decimal
 
+#: Rows that one statement inserts.
+ROWS_AT_ONCE = 500
+
 HEADER = """\
 -- What the rules conclude from a table facts(head, relation, tail).
 CREATE VIEW derived AS
@@ -43,3 +46,15 @@ def _columns(place: int, operator: str) -> tuple[str, str]:
 def literal(name: str) -> str:
     """Return a name as a string of SQL."""
     return "'" + name.replace("'", "''") + "'"
+
+
+def number(value: float) -> str:
+    """Return a number as a DOUBLE of all its digits; without an exponent it would be a DECIMAL of 38."""
+    return f"{value:.17e}"
+
+
+def insert(table: str, rows: list[str]) -> str:
+    """Return statements that insert rows, some at a time: a longer statement takes DuckDB longer to plan."""
+    parts = [rows[start : start + ROWS_AT_ONCE] for start in range(0, len(rows), ROWS_AT_ONCE)]
+    lines = (",\n".join(part) for part in parts)
+    return "".join(f"INSERT INTO {table} VALUES\n{each};\n" for each in lines)

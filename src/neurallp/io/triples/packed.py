@@ -197,8 +197,8 @@ def open_packed(folder: AnyPath) -> PackedKnowledgeBase:
     relations = Relations(description["relations"])
     csr = CsrSegments(*(_map(folder, name) for name in CsrSegments._fields))
     shared: Ids | None = _map(folder, "shared") if (folder / "shared.npy").exists() else None
-    operators = PackedOperators(len(relations), csr)
-    kb = PackedKnowledgeBase(_map_names(folder), operators, relations, description["duplicates"], shared)
+    operators = PackedOperators(len(relations), csr, shared)
+    kb = PackedKnowledgeBase(_map_names(folder), operators, relations, description["duplicates"])
     kb.__dict__["reflexive_relations"] = np.array(description["reflexive"], dtype=bool)
     return kb
 

@@ -116,6 +116,21 @@ def _parse(path: Path) -> tuple[Iterable[str], list[Triple], dict[str, str], int
     return terms, rows, dict(parser.prefixes), len(lines) - len(rows)
 
 
+def read_literals(path: Path, iri: str) -> tuple[Names, list[tuple[str, str, str | None]]]:
+    """Return the values of a property that are literals: subject, value and language, and names for IRIs."""
+    ox = import_extra("pyoxigraph", "formats")
+    parser = ox.parse(input=read_bytes(path), format=_format(path))
+    try:
+        found = [
+            (str(quad.subject) if isinstance(quad.subject, ox.BlankNode) else quad.subject.value, quad.object)
+            for quad in parser
+            if quad.predicate.value == iri and isinstance(quad.object, ox.Literal)
+        ]
+    except SyntaxError as error:
+        raise FormatError(f"{path}:{error.lineno}: {error.msg}.") from error
+    return Names(dict(parser.prefixes)), [(term, each.value, each.language) for term, each in found]
+
+
 def _format(path: Path) -> Any:
     return getattr(import_extra("pyoxigraph", "formats").RdfFormat, SUFFIXES[suffix_of(path)])
 

@@ -9,18 +9,16 @@ from typing import ClassVar
 import numpy as np
 
 from ...graph.arrays import Floats, Ids
+from ...graph.compilation import num_cores
 from ...graph.knowledge_base import KnowledgeBase
 from ...graph.operators import Operators
-from ...graph.parallel import num_cores
 from ...graph.scores import Scores
 from ...graph.vocabulary import relation_of
 from ...rules.rule import Rule
-from ...weighting.excluded import ExcludedCandidates
 from ...weighting.features import Features, FeatureWalker, ask
-from ...weighting.features_numpy import can_use_numpy, gather_in_numpy
 from ...weighting.graph_index import GraphIndex
-from ...weighting.kinds import CompiledRules, compile_rules, get_kind
-from ...weighting.weighted_rules import WeightedRules
+from ...weighting.kinds import CompiledRules, can_use_numpy, compile_rules, gather_in_numpy, get_kind
+from ...weighting.weighted_rules import ExcludedCandidates, WeightedRules
 from . import PathTerm, RuleShare
 
 #: Questions that a thread takes at a time.
@@ -100,16 +98,52 @@ class WeightedScorer:
                 found_by.append((predicted[kept], scores[kept]))
         return Scores.listed(len(dense), found_by or [(sources[:0], dense[:0])] * len(sources))
 
-    def _gather(self, query: int, sources: Ids) -> Iterator[tuple[int, Features]]:
-        """Yield features of the sources, as many at a time as there is room for, and the first one's row."""
-        if self._use_numpy(query, len(sources)):
+    def masked_rows(self, sources: Ids, query: int, answers: Ids) -> Iterator[tuple[Ids, Floats]]:
+        """Yield for each known fact its question's scores without that fact.
+
+        They are the entities whose scores differ from those that a question has where no rule applies,
+        `default_scores`, and the answer. An entity may be listed twice. The array of scores has one for every
+        entity, and is overwritten at the next step.
+        """
+        compiled, dense = self._compile(query)
+        weighted = self.weighted.queries.get(query)
+        weights = np.zeros((0, 3)) if weighted is None else weighted.weights
+        own = dense[answers]
+        if compiled.dense.number >= 0:
+            own = weights[compiled.dense.number, 0] * compiled.dense.masked_values[answers]
+        row, done = dense.copy(), 0
+        for _, found in self._gather(query, sources, answers):
+            for number in range(len(found)):
+                answer = answers[done]
+                row[answer] = own[done]
+                found.add_scores(number, weights, row)
+                touched = np.append(found.entities(number), answer)
+                yield touched, row
+                row[touched] = dense[touched]
+                done += 1
+        for answer, score in zip(answers[done:], own[done:], strict=True):  # of a query without rules
+            row[answer] = score
+            yield np.array([answer]), row
+            row[answer] = dense[answer]
+
+    def default_scores(self, query: int) -> Floats:
+        """Return the score of each entity where no rule but a dense one applies."""
+        return self._compile(query)[1]
+
+    def _gather(self, query: int, sources: Ids, masked: Ids | None = None) -> Iterator[tuple[int, Features]]:
+        """Yield features of the sources, as many at a time as there is room for, and the first one's row.
+
+        `masked` has an answer of each source whose known fact is masked; without it nothing is.
+        """
+        if masked is None and self._use_numpy(query, len(sources)):
             yield 0, gather_in_numpy(self.index, query, self.weighted.queries[query].rules, int(sources[0]))
             return
         # Threads need no lock: popping and appending are atomic.
         walker, (compiled, _) = self._take_walker(), self._compile(query)
         start = 0 if compiled.plans else len(sources)
         while start < len(sources):
-            found = walker.gather(compiled.plans, ask(query, sources[start:]))
+            answers = None if masked is None else masked[start:]
+            found = walker.gather(compiled.plans, ask(query, sources[start:], answers))
             yield start, found
             start += len(found)
         self._idle.append(walker)

@@ -1,6 +1,6 @@
 """Chains: r(X, Y) where a path along the body leads from X to Y. Features are walk probabilities."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,9 +8,11 @@ import numpy as np
 from ...graph.arrays import Body, Ids
 from ...graph.vocabulary import Relations
 from ...rules.rule import Rule
+from ..counting_kernels import count_chains
 from ..features import FeatureWalker
 from ..features_kernels import Entries, QuestionBatch
 from ..graph_index import GraphIndex, MaskedGraph
+from ..masking import Filters
 from ..mining import mine_bodies
 from .base import Candidate, CandidateSearch, Kind, RuleFeatures, log_scale
 from .chain_kernels import Trie, gather_chains
@@ -106,6 +108,16 @@ def _list_nodes(node: dict[int, Any], depth: int) -> Iterator[tuple[int, int, in
     for k in sorted(k for k in node if k >= 0):
         yield depth, k, node[k].get(-1, -1)
         yield from _list_nodes(node[k], depth + 1)
+
+
+def count_conclusions(
+    walker: FeatureWalker, bodies: Sequence[Body], batch: QuestionBatch, filters: Filters
+) -> tuple[Ids, int]:
+    """Return (conclusions, right ones, hits) of each body, (body, 3), and the number of edges visited."""
+    counts = np.zeros((len(bodies), 3), dtype=np.int64)
+    trie = build_trie(dict(enumerate(bodies)))
+    known = filters.offsets, filters.known_ends, filters.entities
+    return counts, int(count_chains(walker.edges, trie, walker.scratch, batch, *known, counts))
 
 
 KIND = Chain()

@@ -1,0 +1,181 @@
+"""How likely the answer to a question in words is right, calibrated on held-out questions.
+
+A model is sure of every question that it is given, also of one it has never learned to understand. So the
+held-out questions are asked as they are and damaged: with words left out, in another order, or with their
+telling words replaced by unknown ones, which asks for something else. How often the answers are right then
+tells what the signs of doubt are worth: a phrase unlike those of the training questions, training questions
+like it that ask for other things, attention spread over several rules.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from ..graph.arrays import Floats
+from .model import Phrase
+
+#: Training phrases that are kept, the most frequent ones.
+MAX_PHRASES = 400
+
+#: The word that stands for one that is not in any training question.
+UNKNOWN_WORD = "\N{REPLACEMENT CHARACTER}"
+
+#: The share of the words of a damaged question that are left out.
+DAMAGE = 0.5
+
+#: The largest log odds of a rule's confidence that count.
+MAX_LOG_ODDS = 6.0
+
+#: Of an answer: log odds of its rule, the three of its question's wording, log of its relative score.
+NUM_FEATURES = 5
+
+#: What a coefficient's square costs, in log likelihood.
+PENALTY = 0.02
+
+Surprisal = Callable[[str], float]
+
+
+@dataclass(frozen=True)
+class KnownPhrase:
+    """A phrase of the training questions, and the body of the rule that it asks for."""
+
+    phrase: Phrase
+    body: tuple[str, ...]
+
+    def about(self, name: str) -> str:
+        """Return the phrase as a question about an entity.
+
+        >>> KnownPhrase(Phrase(("who", "directed"), 2), ("directed_by",)).about("Alien")
+        'who directed Alien'
+        """
+        words, position = self.phrase.words, self.phrase.position
+        return " ".join((*words[:position], name, *words[position:]))
+
+    def likeness(self, phrase: Phrase, surprisal: Surprisal) -> float:
+        """Return the share of both phrases' words that they have in common, weighted by surprisal squared."""
+        if phrase == self.phrase:
+            return 1.0
+        mine, theirs = set(self.phrase.words), set(phrase.words)
+        weights = {word: surprisal(word) ** 2 for word in mine | theirs}
+        return sum(weights[word] for word in mine & theirs) / (sum(weights.values()) or 1.0)
+
+
+def nearest_phrases(
+    known: Sequence[KnownPhrase], phrase: Phrase, surprisal: Surprisal, k: int = 3
+) -> list[tuple[float, KnownPhrase]]:
+    """Return the known phrases most like a phrase with their likeness, the likest first.
+
+    They have the most telling of its known words: "who is the star of" is near "which films does X star in",
+    whose rule may be followed from its other end, not near "who is the director of".
+    """
+    words = {word for each in known for word in each.phrase.words}.intersection(phrase.words)
+    telling = max(sorted(words), key=surprisal, default=None)
+    alike = (each for each in known if telling is None or telling in each.phrase.words)
+    near = ((each.likeness(phrase, surprisal), each) for each in alike)
+    return sorted(near, key=lambda pair: -pair[0])[:k]
+
+
+@dataclass(frozen=True)
+class AnswerCalibration:
+    """The probability that an answer is right, by logistic regression on five features."""
+
+    phrases: tuple[KnownPhrase, ...]
+    coefficients: tuple[float, ...] = (0.0,) * NUM_FEATURES  # at least 0
+    intercept: float = 0.0
+
+    def probability(self, features: Sequence[float]) -> float:
+        """Return the probability that an answer with these features is right."""
+        return float(1 / (1 + np.exp(-(np.dot(features, self.coefficients) + self.intercept))))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the calibration as one JSON object."""
+        return {
+            "coefficients": list(self.coefficients),
+            "intercept": self.intercept,
+            "phrases": [[list(k.phrase.words), k.phrase.position, list(k.body)] for k in self.phrases],
+        }
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> "AnswerCalibration":
+        """Return the calibration that `as_dict` gave."""
+        coefficients = tuple(map(float, stored["coefficients"]))
+        if len(coefficients) != NUM_FEATURES:
+            raise ValueError(f"{len(coefficients)} coefficients, not {NUM_FEATURES}")
+        phrases = (
+            KnownPhrase(Phrase(tuple(words), position), tuple(body))
+            for words, position, body in stored["phrases"]
+        )
+        return cls(tuple(phrases), coefficients, float(stored["intercept"]))
+
+    def fitted(self, features: Floats, right: Floats, weights: Floats) -> "AnswerCalibration":
+        """Return the calibration of greatest weighted likelihood; a weak penalty keeps it off 0 and 1."""
+        if not len(features):
+            return self
+        found, intercept = _fit(features, right * weights, weights)
+        return AnswerCalibration(self.phrases, tuple(found.tolist()), intercept)
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How well the wording of a question is known."""
+
+    known_words: float = 0.0  # the share of its words that are in training questions
+    likeness: float = 0.0  # to the likest known phrase
+    agreement: float = 0.0  # of the model and the likest known phrases on the rule
+
+
+def answer_features(confidence: float, wording: Wording, relative_score: float) -> list[float]:
+    """Return the features of an answer; `relative_score` is its score divided by the best one's."""
+    odds = np.log(max(confidence, 1e-12)) - np.log(max(1 - confidence, 1e-12))
+    bounded = float(np.clip(odds, -MAX_LOG_ODDS, MAX_LOG_ODDS))
+    return [
+        bounded,
+        wording.known_words,
+        wording.likeness,
+        wording.agreement,
+        float(np.log(max(relative_score, 1e-12))),
+    ]
+
+
+def _fit(features: Floats, right: Floats, weights: Floats) -> tuple[Floats, float]:
+    """Return coefficients of at least 0 and the intercept of a logistic regression with a weak penalty."""
+    inputs = torch.as_tensor(features, dtype=torch.float64)
+    counts, total = torch.as_tensor(right), torch.as_tensor(weights, dtype=torch.float64)
+    raw = torch.zeros(NUM_FEATURES, dtype=torch.float64, requires_grad=True)
+    intercept = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.LBFGS([raw, intercept], max_iter=200, line_search_fn="strong_wolfe")
+
+    def loss() -> torch.Tensor:
+        optimizer.zero_grad()
+        coefficients = nn.functional.softplus(raw)
+        odds = inputs @ coefficients + intercept
+        log_likelihood = counts * odds - total * nn.functional.softplus(odds)
+        value = -log_likelihood.sum() + PENALTY * (coefficients.square().sum() + intercept.square())
+        value.backward()  # type: ignore[no-untyped-call]
+        return value
+
+    optimizer.step(loss)  # type: ignore[no-untyped-call]
+    return nn.functional.softplus(raw).detach().numpy(), float(intercept.detach())
+
+
+def damaged(phrase: Phrase, surprisal: Surprisal, rng: np.random.Generator) -> Iterator[tuple[Phrase, bool]]:
+    """Yield damaged forms of a phrase, and whether each still asks for the same."""
+    words = np.array(phrase.words, dtype=object)
+    telling = np.zeros(len(words), dtype=bool)
+    telling[np.argsort([-surprisal(word) for word in words], kind="stable")[: rng.integers(1, 4)]] = True
+    kept = rng.random(len(words)) > DAMAGE
+    yield _without(phrase, ~kept), True
+    yield _without(phrase, telling), True
+    shuffled = rng.permutation(len(words))
+    yield Phrase(tuple(words[shuffled]), int(rng.integers(len(words) + 1))), True
+    yield Phrase(tuple(np.where(telling, UNKNOWN_WORD, words)), phrase.position), False
+
+
+def _without(phrase: Phrase, left_out: NDArray[np.bool_]) -> Phrase:
+    words = np.array(phrase.words, dtype=object)[~left_out]
+    return Phrase(tuple(words), int((~left_out[: phrase.position]).sum()))

@@ -1,0 +1,82 @@
+"""Questions that people type: misspelt, joined, yes or no, and such that nothing in the graph answers."""
+
+import pytest
+from odd_questions import DECLINE, QUESTIONS, ask_about, links_of, misspell, name_the_roles, right_answers
+
+from neurallp import QuestionError
+
+
+@pytest.fixture(scope="module")
+def world(cinema):
+    links = links_of(cinema.kb)
+    return links, name_the_roles(links)
+
+
+def answer_of(program, text):
+    """Return the answers, yes or no, or that the question was declined; and the probability."""
+    try:
+        found = program.ask_words(text, k=100)
+    except QuestionError:
+        return DECLINE, 0.0
+    if found.yes is not None:
+        return ("yes" if found.yes else "no"), found[0].probability
+    return {answer.entity for answer in found.answers}, found[0].probability
+
+
+def test_of_sixty_odd_questions_fifty_are_right_or_rightly_declined(cinema, world):
+    links, roles = world
+    assert len(QUESTIONS) == 60
+    wrong, sure = [], []
+    for text, *hows in QUESTIONS:
+        asked = ask_about(text, roles)
+        found, probability = answer_of(cinema.program, asked)
+        if found not in [right_answers(how, roles, links) for how in hows]:
+            wrong.append((asked, found, probability))
+            sure += [asked] if found != DECLINE else []
+    assert len(wrong) <= 10, wrong
+    assert len(sure) <= 3, sure
+
+
+def test_a_misspelt_name_is_corrected_and_told(cinema, world):
+    _, roles = world
+    found = cinema.program.ask_words(f"who directed {misspell(roles['film'])}")
+    assert found.source == roles["film"]
+    assert f"taken for {roles['film']!r}" in found.note
+    assert found.as_dict()["corrected"] == {misspell(roles["film"]): roles["film"]}
+
+
+def test_entities_joined_by_and_ask_for_what_they_have_in_common(cinema, world):
+    links, roles = world
+    found = cinema.program.ask_words(f"list films starring {roles['actor']} and {roles['partner']}", k=100)
+    assert {found.source, *found.joined} == {roles["actor"], roles["partner"]}
+    assert {answer.entity for answer in found.answers} == right_answers("common", roles, links)
+
+
+def test_entities_with_nothing_in_common_have_no_answer(cinema, world):
+    links, roles = world
+    films = links[roles["actor"], "~starred_actors"]
+    stranger = next(
+        name
+        for name, relation in sorted(links)
+        if relation == "~starred_actors" and not links[name, relation] & films
+    )
+    with pytest.raises(QuestionError, match=r"no answer that .* have in common|Not sure"):
+        cinema.program.ask_words(f"list films starring {roles['actor']} and {stranger}")
+
+
+def test_a_declined_question_tells_what_was_understood_and_offers_known_questions(cinema, world):
+    _, roles = world
+    with pytest.raises(QuestionError) as raised:
+        cinema.program.ask_words(f"who composed the soundtrack of {roles['film']}")
+    assert f"Not sure what is asked of {roles['film']!r}" in str(raised.value)
+    assert "Did you mean: who " in str(raised.value)
+
+
+def test_probabilities_of_whole_questions_are_calibrated(cinema):
+    probabilities, right = [], []
+    for question in cinema.test:
+        found = cinema.program.ask_words(question.text, 1, min_probability=0)
+        probabilities.append(found[0].probability)
+        right.append(found[0].entity in question.answers)
+    assert all(0 < probability < 1 for probability in probabilities)
+    assert abs(sum(probabilities) - sum(right)) / len(right) < 0.08
