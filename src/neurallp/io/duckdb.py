@@ -52,6 +52,7 @@ def open_database(spill: Path, memory: str = MEMORY, threads: int | None = None)
             raise ConfigError(f"Give memory as a number and a unit, such as 4GB, not {memory!r}.") from error
         database.rows(f"SET temp_directory = '{str(folder).replace(chr(39), chr(39) * 2)}'")
         database.rows("SET preserve_insertion_order = false")
+        database.rows("SET enable_progress_bar = false")
         database.rows(f"SET disabled_optimizers = '{UNSAFE_OPTIMIZERS}'")
         if threads is not None:
             database.rows(f"SET threads = {threads}")

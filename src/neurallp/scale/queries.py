@@ -147,7 +147,7 @@ sums AS (
   FROM scored GROUP BY source),
 ranked AS (
   SELECT source, entity, score, known,
-         rownumber() OVER (PARTITION BY source ORDER BY round(score, {digits}) DESC, entity) AS place
+         row_number() OVER (PARTITION BY source ORDER BY round(score, {digits}) DESC, entity) AS place
   FROM scored WHERE listed = 1 AND excluded = 0 AND score > prior AND score > 0 AND known <= {known}),
 evidence AS (
   SELECT r.source, r.entity, r.score, r.known, r.place, s.num_known, {odds} AS odds, m.domain,
