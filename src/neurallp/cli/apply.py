@@ -113,7 +113,7 @@ def _show(costs: "list[Cost]", as_json: bool) -> None:
         return
     for cost in ordered[:MAX_SHOWN]:
         mark = "  explodes: cap it with --max-rows" if cost.rows > EXPLODING else ""
-        size = f"{cost.rows:>15,} rows {cost.num_bytes / 1e9:>9,.2f} GB {cost.minutes:>8,.1f} min"
+        size = f"{cost.rows:>15,} rows {cost.num_bytes / 1e9:>9,.2f} GB {cost.minutes:>8,.1f} CPU min"
         console.print(escape(f"{size}  {cost.text}{mark}"), soft_wrap=True)
     rows, minutes = sum(cost.rows for cost in costs), sum(cost.minutes for cost in costs)
-    console.print(f"{len(costs):,} rules: {rows:,} rows, {minutes:,.1f} min on two cores, about.")
+    console.print(f"{len(costs):,} rules: {rows:,} rows, {minutes:,.1f} CPU minutes, about.")

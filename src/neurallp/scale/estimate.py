@@ -11,8 +11,8 @@ from ..weighting.kinds import get_kind, is_dense
 from ..weighting.weighted_rules import WeightedRules
 from .queries import Body
 
-#: Rows that DuckDB joins and groups in a second on two cores (measured: docs/scale.md).
-ROWS_PER_SECOND = 4_000_000
+#: Rows that DuckDB joins, groups, ranks and writes in a CPU second (measured on 10^6 facts: docs/scale.md).
+ROWS_PER_SECOND = 500_000
 
 #: Bytes that a row takes while it is grouped: source, entity, two sums, and its place in a hash table.
 BYTES_PER_ROW = 48
@@ -37,7 +37,7 @@ class Cost:
 
     @property
     def minutes(self) -> float:
-        """Time on two cores, about."""
+        """CPU time, about."""
         return (self.rows / ROWS_PER_SECOND + SECONDS_PER_RULE) / 60
 
 
