@@ -36,6 +36,8 @@ COMMANDS = (
     "mcp",
     "serve",
     "predict",
+    "pack",
+    "apply",
     "evaluate",
     "export",
     "import_rules",

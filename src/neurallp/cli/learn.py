@@ -9,7 +9,7 @@ import typer
 
 from ..config import ModelConfig, Preset, TrainingConfig, WeightingConfig, make_plan
 from .evaluate import evaluate_parts
-from .options import Data, Device, Engine, Json, Resume, choose_device, load_split, with_settings
+from .options import Data, Device, Engine, Json, Resume, Workers, choose_device, load_split, with_settings
 from .output import console, print_json, print_line, say
 from .stopping import exit_code
 
@@ -54,6 +54,11 @@ def learn(
     *,
     settings: dict[str, Any],
     device: Device = "auto",
+    workers: Workers = 1,
+    sample: Annotated[
+        int | None,
+        typer.Option(min=1, show_default="all", help="Learn from about so many facts, neighbourhoods whole."),
+    ] = None,
     engine: Engine = "auto",
     resume: Resume = False,
     dry_run: Annotated[
@@ -75,14 +80,15 @@ def learn(
     checked = make_plan(**wanted | {"train": train is not False})  # before anything is read
     if not dry_run:
         require_writable(out)
-    split = load_split(data, checked.seed)
+    split = load_split(data, checked.seed, sample)
     if not as_json:
         say(_describe(split))
 
     from ..pipeline.learn import learn as learn_program
     from .callbacks import LearningProgress
 
-    wanted |= {"engine": engine, "device": choose_device(device, engine)}
+    where = "cpu" if workers > 1 else choose_device(device, engine)
+    wanted |= {"engine": engine, "device": where, "workers": workers}
     with nullcontext() if dry_run else locked(out):
         with LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks:
             program = learn_program(split, minutes=clock, callbacks=callbacks, **wanted)
