@@ -11,7 +11,6 @@ from typer.main import get_command
 from neurallp.cli import app
 from neurallp.cli.log_lines import INTERVAL, LogLines
 
-
 #: Commands that run until they are ended, and print no result.
 SERVERS = (("serve",), ("mcp",))
 

@@ -44,6 +44,8 @@ COMMANDS = (
     "mcp",
     "serve",
     "predict",
+    "pack",
+    "apply",
     "evaluate",
     "export",
     "import_rules",

@@ -16,6 +16,7 @@ from .options import (
     Force,
     Json,
     Resume,
+    Workers,
     choose_device,
     load_split,
     require_new,
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 CHOSEN = dict.fromkeys(
     ("max_length", "num_candidates", "num_pairs", "max_questions", "kinds", "masking"), "chosen"
 )
+
+#: Numbers among the names of more entities are not looked for: `describe` does.
+MAX_LOOKED_AT = 200_000
 
 #: Validation facts that are measured under a time limit.
 NUM_VALIDATED = 500
@@ -69,6 +73,11 @@ def learn(
     *,
     settings: dict[str, Any],
     device: Device = "auto",
+    workers: Workers = 1,
+    sample: Annotated[
+        int | None,
+        typer.Option(min=1, show_default="all", help="Learn from about so many facts, neighbourhoods whole."),
+    ] = None,
     engine: Engine = "auto",
     resume: Resume = False,
     force: Force = False,
@@ -92,7 +101,7 @@ def learn(
     if not dry_run:
         require_new(out, force=force, resume=resume)
         require_writable(out)
-    split = load_split(data, checked.seed, numbers=numbers == "bins")
+    split = load_split(data, checked.seed, sample, numbers=numbers == "bins")
     wanted["numbers"] = numbers
     if not as_json:
         say(_describe(split))
@@ -101,7 +110,8 @@ def learn(
     from ..pipeline.learn import learn as learn_program
     from .callbacks import LearningProgress
 
-    wanted |= {"engine": engine, "device": choose_device(device, engine)}
+    where = "cpu" if workers > 1 else choose_device(device, engine)
+    wanted |= {"engine": engine, "device": where, "workers": workers}
     with nullcontext() if dry_run else locked(out):
         with LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks:
             program = learn_program(split, minutes=clock, callbacks=callbacks, **wanted)
@@ -138,7 +148,8 @@ def _warn(split: "Split", numbers: str) -> None:
 
     if len(split.known.facts) < FEW:
         show_warning(f"{len(split.known.facts):,} facts are too few to learn rules from: expect guesses.")
-    found = [] if numbers == "bins" else [*find_numeric(split.known)]
+    looks = numbers != "bins" and len(split.entities) <= MAX_LOOKED_AT
+    found = [*find_numeric(split.known)] if looks else []
     if found:
         more = f" and {len(found) - 5:,} more" if len(found) > 5 else ""
         names = ", ".join(found[:5]) + more

@@ -65,7 +65,7 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         callback=existing_data,
-        help="A file of triples, or a folder with train [facts, valid, test].",
+        help="A file of triples, a folder with train [facts, valid, test], or a packed folder.",
     ),
 ]
 Model = Annotated[
@@ -94,6 +94,7 @@ Engine = Annotated[
     typer.Option(help="The engine that computes the walks."),
 ]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto.")]
+Workers = Annotated[int, typer.Option(min=1, help="Processes that weigh rules; the result is the same.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a model that is in --out.")]
 
@@ -205,12 +206,16 @@ def choose_device(name: str, engine: str = "auto") -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def load_split(path: Path, seed: int, *, numbers: bool = False) -> "Split":
-    """Return the split of a folder, or one made from a file by `seed`."""
+def load_split(path: Path, seed: int, num_facts: int | None = None, *, numbers: bool = False) -> "Split":
+    """Return the split of a folder, or one made from a file by `seed`; of a sample where a size is given."""
     from ..graph.knowledge_base import Split, split_triples
     from ..io.triples import load
 
     data = load(path, columns_of_data.get(), numbers=numbers)
+    if num_facts is not None:
+        from ..scale.sampling import sample
+
+        data = sample(data, num_facts, seed)
     return data if isinstance(data, Split) else split_triples(data, seed)
 
 

@@ -15,6 +15,7 @@ from .options import (
     Device,
     Force,
     Json,
+    Workers,
     choose_device,
     existing_source,
     load_split,
@@ -50,6 +51,7 @@ def weigh(
     settings: dict[str, Any],
     device: Device = "auto",
     force: Force = False,
+    workers: Workers = 1,
     as_json: Json = False,
 ) -> None:
     """Fit a weight to each rule of RULES.
@@ -81,7 +83,8 @@ def weigh(
     with locked(out):
         with ShownProgress(quiet=as_json) as callbacks:
             plan = Plan(None, None, config)
-            made = learn(split, plan, given=given, device=choose_device(device), callbacks=callbacks)
+            where = "cpu" if workers > 1 else choose_device(device)
+            made = learn(split, plan, given=given, device=where, callbacks=callbacks, workers=workers)
         blind = split.without_test()
         metrics = evaluate_parts(made, blind, ["valid"], "auto", as_json) if len(blind.valid) else {}
         made.save(out, metrics)

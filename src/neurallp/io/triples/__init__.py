@@ -1,7 +1,7 @@
 """Triples in files: which formats there are, and how a file or a folder is read and written.
 
 The suffix identifies the format; every file may also be compressed (.gz). One file is a KnowledgeBase, a
-folder with train, and optionally facts, valid and test, is a Split.
+folder with train, and optionally facts, valid and test, is a Split; a packed folder is a KnowledgeBase.
 
 A format is a module of this package that defines `read(path)`, `write(path, triples, prefixes)` or both. To
 add a format, add its module here and its suffixes to `READERS` or `WRITERS`.
@@ -23,6 +23,7 @@ from ...graph.vocabulary import INVERSE_MARK, is_inverse
 from ..files import AnyPath, TripleFile, missing, suffix_of
 from ..names import find_unwritable
 from . import layout, prolog, rdf, tables, text
+from .packed import is_packed, open_packed
 
 #: Suffix -> the module that reads it.
 READERS: dict[str, ModuleType] = {
@@ -56,6 +57,8 @@ def load(data: Data, columns: Sequence[str] = (), *, numbers: bool = False) -> K
     if not isinstance(data, str | PathLike):
         return tables.from_table(data)
     path = Path(data)
+    if is_packed(path):
+        return open_packed(path)
     files = {part: read_file(file, columns, numbers=numbers) for part, file in find_parts(path).items()}
     for file in files.values():
         _warn_of_literals(file)
@@ -113,6 +116,21 @@ def find_parts(path: Path) -> dict[str, Path]:
     if "train" not in parts:
         raise DataError(f"{path} has no train file (train{_listed(READERS)}, also .gz). {_contents(path)}")
     return parts
+
+
+def find_stream_files(path: Path) -> list[Path]:
+    """Return the file, or of a folder its parts but test, or else all its files of triples."""
+    if not path.exists():
+        raise missing(path)
+    if not path.is_dir():
+        _require_suffix(path, READERS)
+        return [path]
+    candidates = [file for file in sorted(path.iterdir()) if suffix_of(file) in READERS and file.is_file()]
+    if any(_stem(file) == "train" for file in candidates):
+        return [file for part, file in find_parts(path).items() if part != "test"]
+    if not candidates:
+        raise DataError(f"{path} has no triples ({_listed(READERS)}, also .gz). {_contents(path)}")
+    return candidates
 
 
 def _assign(parts: dict[str, Path], part: str, file: Path) -> None:
