@@ -318,7 +318,7 @@ READERS = {
         for suffix in (".tsv", ".csv", ".txt", ".parquet", ".nt")
     },
     "triples.tsv.gz": Reader(
-        _read_triples, "facts.tsv.gz", lambda: [gzip.compress(b"a\tr\tb\n" * 50, mtime=0, mtime=0)]
+        _read_triples, "facts.tsv.gz", lambda: [gzip.compress(b"a\tr\tb\n" * 50, mtime=0)]
     ),
     "triples.ttl": Reader(_read_triples, "facts.ttl", lambda: [TURTLE]),
     "triples.rdf": Reader(_read_triples, "facts.rdf", lambda: [RDF]),
