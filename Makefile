@@ -18,6 +18,10 @@ $(VENV)/.developed: $(VENV)/.installed
 	$(INSTALL) '.[dev]'
 	touch $@
 
+$(VENV)/.releasing: $(VENV)/.developed
+	$(INSTALL) '.[release]'
+	touch $@
+
 $(VENV)/.documented: $(VENV)/.installed
 	$(INSTALL) '.[docs]'
 	touch $@
@@ -94,12 +98,12 @@ torture: setup
 	$(BIN)/python benchmarks/soak.py
 
 # Changes the code and counts how many changes the tests notice.
-mutants: setup
+mutants: $(VENV)/.releasing
 	$(BIN)/mutmut run
 	$(BIN)/mutmut results
 
 # A list of what the wheel needs (SBOM) beside it, and known faults of what is installed.
-audit: setup dist
+audit: $(VENV)/.releasing dist
 	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o dist/neurallp.cdx.json $(BIN)/python
 	$(BIN)/pip-audit --skip-editable
 

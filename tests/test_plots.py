@@ -38,7 +38,9 @@ def texts(path):
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])
-@pytest.mark.parametrize("kind", [("curves",), ("attention", "uncle"), ("rules", "~uncle")])
+@pytest.mark.parametrize(
+    "kind", [("curves",), ("attention", "--query", "uncle"), ("rules", "--query", "~uncle")]
+)
 def test_the_command_draws_in_both_formats(run, model, tmp_path, suffix, kind):
     what, *query = kind
     picture = tmp_path / "new" / f"picture.{suffix}"
@@ -95,7 +97,8 @@ def test_lines_differ_without_colour():
 
 def test_other_formats_and_empty_figures_are_refused(refuse, model, tmp_path):
     assert ".png, .svg" in refuse("plot", "curves", model, "--out", tmp_path / "picture.gif")
-    assert "Did you mean 'uncle'" in refuse("plot", "rules", model, "uncl", "--out", tmp_path / "p.png")
+    picture = tmp_path / "p.png"
+    assert "Did you mean 'uncle'" in refuse("plot", "rules", model, "--query", "uncl", "--out", picture)
     with pytest.raises(ConfigError, match="no rules"):
         draw_rules([], tmp_path / "rules.png")
 

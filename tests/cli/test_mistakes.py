@@ -173,7 +173,7 @@ def test_an_output_in_a_folder_that_is_not_there_is_told_and_nothing_is_made(ref
 
 def test_a_figure_of_another_format_is_refused_with_the_nearest(refuse, model, tmp_path):
     pytest.importorskip("matplotlib")
-    told = refuse("plot", "rules", model, "father", "--out", tmp_path / "rules.jpg")
+    told = refuse("plot", "rules", model, "--query", "father", "--out", tmp_path / "rules.jpg")
     assert told == "The suffix of a figure must be one of .png, .svg, got '.jpg'. Did you mean '.png'?"
     assert not (tmp_path / "rules.jpg").exists()
 

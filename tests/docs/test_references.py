@@ -12,7 +12,7 @@ from source_names import PACKAGE, exists, modules, where_defined
 DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 PATH = re.compile(r"[\w./-]+\.(py|md|svg|png|toml)|[\w./-]+/")
 FILE_SUFFIXES = {"csv", "dl", "facts", "gz", "json", "md", "parquet", "pl", "png", "problog", "rq", "sql"} | {
-    *("svg", "tsv", "ttl", "txt", "py", "model", "toml", "nt", "rdf", "pyi", "cff")
+    *("svg", "tsv", "ttl", "txt", "py", "model", "toml", "nt", "rdf", "pyi", "cff", "jsonl", "safetensors")
 }
 
 #: Variables of the examples: `answer.probability` is an attribute of what a call returned.

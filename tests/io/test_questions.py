@@ -35,8 +35,8 @@ def test_one_error_lists_every_faulty_line(tmp_path):
 
 
 def test_compressed_files_have_the_same_questions_and_types(tmp_path):
-    (tmp_path / "some.tsv.gz").write_bytes(gzip.compress(b"who wrote [Rio]\tAnna\n"))
-    (tmp_path / "some_qtype.txt.gz").write_bytes(gzip.compress(b"one\n"))
+    (tmp_path / "some.tsv.gz").write_bytes(gzip.compress(b"who wrote [Rio]\tAnna\n", mtime=0))
+    (tmp_path / "some_qtype.txt.gz").write_bytes(gzip.compress(b"one\n", mtime=0))
     assert load_questions(tmp_path / "some.tsv.gz") == [WordQuestion("who wrote [Rio]", ("Anna",), "one")]
 
 

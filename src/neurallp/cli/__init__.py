@@ -9,13 +9,21 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from .common import with_common_options
 from .output import console, show_warning
 from .stopping import ending
+
+EPILOG = (
+    "Exit codes: 0 done; 1 `data verify` found a difference; 2 an error, told in one sentence; "
+    "130 ended by Ctrl-C; 143 by SIGTERM. Completion in your shell: neurallp --install-completion."
+)
 
 app = typer.Typer(
     help="Learn weighted logical rules from a knowledge base, answer questions with them, and show why.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["--help", "-h"]},
     # Plain help: it keeps names whole at 80 columns, and [brackets] as they are.
     rich_markup_mode=None,
 )
@@ -36,6 +44,8 @@ COMMANDS = (
     "mcp",
     "serve",
     "predict",
+    "pack",
+    "apply",
     "evaluate",
     "export",
     "import_rules",
@@ -51,9 +61,13 @@ GROUPS = ("qa", "data", "plot")
 def _register() -> None:
     # By import_module and not by `from … import`: that would hide the module behind its function.
     for name in COMMANDS:
-        app.command(NAMES.get(name))(getattr(import_module(f".{name}", __name__), name))
+        command = getattr(import_module(f".{name}", __name__), name)
+        app.command(NAMES.get(name))(with_common_options(command))
     for name in GROUPS:
-        app.add_typer(getattr(import_module(f".{name}", __name__), name), name=name)
+        group = getattr(import_module(f".{name}", __name__), name)
+        for each in group.registered_commands:
+            each.callback = with_common_options(each.callback)
+        app.add_typer(group, name=name)
 
 
 _register()

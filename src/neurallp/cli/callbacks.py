@@ -13,6 +13,7 @@ import typer
 from ..config import Plan
 from ..pipeline.callbacks import Callbacks, Checkpoints, Stage
 from ..pipeline.plan import Estimate
+from .log_lines import LogLines
 from .output import Bar, describe_plan, note, print_json, print_line, progress, say
 from .stopping import Terminated
 
@@ -42,7 +43,7 @@ class ShownProgress(Callbacks):
         #: The signal that ends the run.
         self.stopped_by: int | None = None
         self._open = ExitStack()
-        self._bar: Bar | None = None
+        self._bar: Bar | LogLines | None = None
 
     def __enter__(self) -> "ShownProgress":
         return self

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ..errors import ConfigError
+from .common import columns_of_data
 from .options import Json, Prefixes, existing_data, parse_prefixes
 from .output import print_json, print_line
 
@@ -34,7 +35,7 @@ def convert(
     prefixes = parse_prefixes(prefix)
     num_triples, num_literals, relations = 0, 0, set()
     for before, after in _files_to_convert(source, target, to):
-        file = read_file(before)
+        file = read_file(before, columns_of_data.get())
         write_triples(after, file.triples, {**file.prefixes, **prefixes})
         num_triples += len(file.triples)
         num_literals += file.num_literals

@@ -6,7 +6,7 @@ import typer
 from rich.markup import escape
 
 from .options import Json
-from .output import console, plain_table, print_json, progress, say
+from .output import console, plain_table, print_json, print_line, progress, say
 
 if TYPE_CHECKING:
     from ..datasets.registry import PublicSet
@@ -49,16 +49,20 @@ def list_sets(as_json: Json = False) -> None:
 
 
 @data.command()
-def get(names: Names) -> None:
+def get(names: Names, as_json: Json = False) -> None:
     """Download sets and check them; a download that was cut continues with the same command."""
     from ..datasets.download import fetch
     from ..datasets.registry import data_folder
 
+    folders = {}
     for public in _wanted(names):
-        with progress(public.name, unit="bytes") as bar:
-            folder = fetch(public, data_folder(), bar.set)
-        say(f"{public.licence}. {public.home}")
-        console.print(escape(str(folder)), soft_wrap=True)
+        with progress(public.name, quiet=as_json, unit="bytes") as bar:
+            folders[public.name] = str(fetch(public, data_folder(), bar.set))
+        if not as_json:
+            say(f"{public.licence}. {public.home}")
+            print_line(folders[public.name])
+    if as_json:
+        print_json(folders)
 
 
 @data.command()

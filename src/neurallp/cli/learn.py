@@ -3,14 +3,26 @@
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from ..config import ModelConfig, Preset, TrainingConfig, WeightingConfig, make_plan
 from .evaluate import evaluate_parts
-from .options import Data, Device, Engine, Json, Resume, choose_device, load_split, with_settings
-from .output import console, print_json, print_line, say
+from .options import (
+    Data,
+    Device,
+    Engine,
+    Force,
+    Json,
+    Resume,
+    Workers,
+    choose_device,
+    load_split,
+    require_new,
+    with_settings,
+)
+from .output import console, print_json, print_line, say, show_warning
 from .stopping import exit_code
 
 if TYPE_CHECKING:
@@ -22,6 +34,9 @@ if TYPE_CHECKING:
 CHOSEN = dict.fromkeys(
     ("max_length", "num_candidates", "num_pairs", "max_questions", "kinds", "masking"), "chosen"
 )
+
+#: Numbers among the names of more entities are not looked for: `describe` does.
+MAX_LOOKED_AT = 200_000
 
 #: Validation facts that are measured under a time limit.
 NUM_VALIDATED = 500
@@ -43,6 +58,10 @@ def learn(
             help="Train the neural model, and weigh its rules with the mined ones.",
         ),
     ] = None,
+    numbers: Annotated[
+        Literal["entities", "bins"],
+        typer.Option(help="Numbers and dates: entities as they are, or ranges (bins) with an order."),
+    ] = "entities",
     weigh: Annotated[
         bool | None,
         typer.Option(
@@ -54,8 +73,14 @@ def learn(
     *,
     settings: dict[str, Any],
     device: Device = "auto",
+    workers: Workers = 1,
+    sample: Annotated[
+        int | None,
+        typer.Option(min=1, show_default="all", help="Learn from about so many facts, neighbourhoods whole."),
+    ] = None,
     engine: Engine = "auto",
     resume: Resume = False,
+    force: Force = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan with its time and memory, and stop.")
     ] = False,
@@ -74,15 +99,19 @@ def learn(
     wanted |= _with_checkpoint(settings, out, resume)
     checked = make_plan(**wanted | {"train": train is not False})  # before anything is read
     if not dry_run:
+        require_new(out, force=force, resume=resume)
         require_writable(out)
-    split = load_split(data, checked.seed)
+    split = load_split(data, checked.seed, sample, numbers=numbers == "bins")
+    wanted["numbers"] = numbers
     if not as_json:
         say(_describe(split))
+    _warn(split, numbers)
 
     from ..pipeline.learn import learn as learn_program
     from .callbacks import LearningProgress
 
-    wanted |= {"engine": engine, "device": choose_device(device, engine)}
+    where = "cpu" if workers > 1 else choose_device(device, engine)
+    wanted |= {"engine": engine, "device": where, "workers": workers}
     with nullcontext() if dry_run else locked(out):
         with LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks:
             program = learn_program(split, minutes=clock, callbacks=callbacks, **wanted)
@@ -110,6 +139,21 @@ def _describe(split: "Split") -> str:
         f"{len(split.known.facts):,} facts about {sizes}{lost}; "
         f"{len(split.valid):,} to validate, {len(split.test):,} to test."
     )
+
+
+def _warn(split: "Split", numbers: str) -> None:
+    """Note facts that are too few to learn from, and numbers that are entities."""
+    from ..graph.numbers import find_numeric
+    from ..graph.statistics import FEW
+
+    if len(split.known.facts) < FEW:
+        show_warning(f"{len(split.known.facts):,} facts are too few to learn rules from: expect guesses.")
+    looks = numbers != "bins" and len(split.entities) <= MAX_LOOKED_AT
+    found = [*find_numeric(split.known)] if looks else []
+    if found:
+        more = f" and {len(found) - 5:,} more" if len(found) > 5 else ""
+        names = ", ".join(found[:5]) + more
+        show_warning(f"{names}: objects are numbers or dates. --numbers bins makes ranges of them.")
 
 
 def _validate(

@@ -11,6 +11,7 @@ import typer
 
 from ..config import ENGINE_CHOICES
 from ..errors import ConfigError
+from .common import columns_of_data
 from .completion import complete_entity, complete_relation
 
 if TYPE_CHECKING:
@@ -35,6 +36,14 @@ def existing_model(path: Path) -> Path:
     return path
 
 
+def require_new(out: Path, *, force: bool = False, resume: bool = False) -> None:
+    """Raise where a folder holds a model that was not said to be replaced or continued."""
+    from ..io.models.store import holds_model
+
+    if not (force or resume) and holds_model(out):
+        raise ConfigError(f"{out} holds a model. Give another --out, or --force to replace it.")
+
+
 def existing_source(path: Path) -> Path:
     """Return a model folder or a file of rules."""
     return path if path.is_file() else existing_model(path)
@@ -56,7 +65,7 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         callback=existing_data,
-        help="A file of triples, or a folder with train [facts, valid, test].",
+        help="A file of triples, a folder with train [facts, valid, test], or a packed folder.",
     ),
 ]
 Model = Annotated[
@@ -85,7 +94,9 @@ Engine = Annotated[
     typer.Option(help="The engine that computes the walks."),
 ]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto.")]
+Workers = Annotated[int, typer.Option(min=1, help="Processes that weigh rules; the result is the same.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a model that is in --out.")]
 
 
 def with_settings(
@@ -195,30 +206,34 @@ def choose_device(name: str, engine: str = "auto") -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def load_split(path: Path, seed: int) -> "Split":
-    """Return the split of a folder, or one made from a file by `seed`."""
+def load_split(path: Path, seed: int, num_facts: int | None = None, *, numbers: bool = False) -> "Split":
+    """Return the split of a folder, or one made from a file by `seed`; of a sample where a size is given."""
     from ..graph.knowledge_base import Split, split_triples
     from ..io.triples import load
 
-    data = load(path)
+    data = load(path, columns_of_data.get(), numbers=numbers)
+    if num_facts is not None:
+        from ..scale.sampling import sample
+
+        data = sample(data, num_facts, seed)
     return data if isinstance(data, Split) else split_triples(data, seed)
 
 
-def load_known(path: Path) -> "KnowledgeBase":
+def load_known(path: Path, *, numbers: bool = False) -> "KnowledgeBase":
     """Return all facts that questions are answered from: every part of a folder but test."""
     from ..graph.knowledge_base import Split
     from ..io.triples import load
 
-    data = load(path)
+    data = load(path, columns_of_data.get(), numbers=numbers)
     return data.given if isinstance(data, Split) else data
 
 
-def load_all(path: Path) -> "KnowledgeBase":
+def load_all(path: Path, *, numbers: bool = False) -> "KnowledgeBase":
     """Return the facts of every part, test included: nothing of these is new."""
     from ..graph.knowledge_base import KnowledgeBase, Split
     from ..io.triples import load
 
-    data = load(path)
+    data = load(path, columns_of_data.get(), numbers=numbers)
     if not isinstance(data, Split):
         return data
     return KnowledgeBase(data.entities, data.relations, data.true_triples)
@@ -228,7 +243,8 @@ def load_reasoner(model: Path, data: Path) -> "Reasoner":
     """Return a reasoner with the program of `model` over the facts of `data`."""
     from ..pipeline.program import load_program
 
-    return load_program(model).reasoner(load_known(data))
+    program = load_program(model)
+    return program.reasoner(load_known(data, numbers=program.numbers is not None))
 
 
 def load_labels(data: Path, given: Path | None) -> dict[str, str]:

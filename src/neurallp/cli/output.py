@@ -5,11 +5,15 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
 from rich.markup import escape
 from rich.segment import Segment
+
+from .log_lines import LogLines
 
 if TYPE_CHECKING:
     from rich.console import ConsoleOptions, RenderableType
@@ -62,10 +66,16 @@ console = SafeConsole(emoji=False, highlight=False)
 log = SafeConsole(stderr=True, emoji=False, highlight=False)
 
 
+#: How much is printed besides results and errors: -1 nothing, 0 progress and notes, 1 every step.
+verbosity: ContextVar[int] = ContextVar("verbosity", default=0)
+
+
 def say(text: str) -> None:
-    """Print a line to stderr where that is a terminal."""
-    if log.is_terminal:
-        log.print(escape(text), soft_wrap=True)
+    """Print what is being done to stderr: with the time where that is no terminal, as logs have it."""
+    if verbosity.get() < 0:
+        return
+    stamped = verbosity.get() > 0 or not log.is_terminal
+    log.print(escape(f"{datetime.now():%H:%M:%S} {text}" if stamped else text), soft_wrap=True)
 
 
 def note(text: str) -> None:
@@ -100,20 +110,23 @@ class Bar:
 @contextmanager
 def progress(
     description: str, total: int | None = None, *, quiet: bool = False, unit: Unit = "time"
-) -> Iterator[Bar]:
-    """Yield a progress bar on stderr, hidden where stderr is no terminal or with `quiet`.
+) -> Iterator[Bar | LogLines]:
+    """Yield a progress bar on stderr, hidden with `quiet`; lines of a log where stderr is no terminal.
 
     Beside the bar it shows the time left, the number of items done, or the bytes of a download.
     """
     from rich import progress as bars
 
+    hidden = quiet or verbosity.get() < 0
+    if not hidden and (verbosity.get() > 0 or not log.is_terminal):
+        yield LogLines(say, description, total, every_change=verbosity.get() > 0)
+        return
     text, bar = bars.TextColumn("{task.description}"), bars.BarColumn(None)
     beside: dict[Unit, tuple[bars.ProgressColumn, ...]] = {
         "time": (bars.TimeRemainingColumn(), bars.TextColumn("left")),
         "items": (bars.MofNCompleteColumn(), bars.TimeElapsedColumn()),
         "bytes": (bars.DownloadColumn(), bars.TransferSpeedColumn()),
     }
-    hidden = quiet or not log.is_terminal
     with bars.Progress(text, bar, *beside[unit], console=log, disable=hidden, transient=True) as shown:
         yield Bar(shown, description, total)
 
@@ -134,8 +147,9 @@ def show_error(error: Exception | str) -> None:
 
 
 def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Print a warning as a note, without the line of code it came from."""
-    log.print(f"[yellow]Note:[/] {escape(str(message))}", soft_wrap=True)
+    """Print a warning as a note, without the line of code it came from; nothing with --quiet."""
+    if verbosity.get() >= 0:
+        log.print(f"[yellow]Note:[/] {escape(str(message))}", soft_wrap=True)
 
 
 def print_json(value: Any) -> None:

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
-from .options import Data, Model, Source, load_split
-from .output import console, progress
+from .completion import complete_relation
+from .options import Data, Json, Model, Source, load_split
+from .output import print_json, print_line, progress
 
 plot = typer.Typer(
     help="Pictures of a model: curves, attention, rules, reliability.",
@@ -15,7 +15,10 @@ plot = typer.Typer(
     rich_markup_mode=None,
 )
 
-Query = Annotated[str, typer.Argument(metavar="QUERY", help="A relation, or `~relation` for its inverse.")]
+Query = Annotated[
+    str,
+    typer.Option(autocompletion=complete_relation, help="The relation to draw (~name: its inverse)."),
+]
 Out = Annotated[Path, typer.Option(help="A .png or .svg file.")]
 
 
@@ -23,23 +26,24 @@ Out = Annotated[Path, typer.Option(help="A .png or .svg file.")]
 def curves(
     models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model folders.")],
     out: Out = Path("curves.png"),
+    as_json: Json = False,
 ) -> None:
     """Draw loss and validation MRR by epoch."""
     from ..pipeline.program import load_model
     from ..plots import draw_curves
 
     draw_curves({str(model): load_model(model).history for model in models}, out)
-    _report(out)
+    _report(out, as_json)
 
 
 @plot.command()
-def attention(model: Model, query: Query, out: Out = Path("attention.png")) -> None:
+def attention(model: Model, query: Query, out: Out = Path("attention.png"), as_json: Json = False) -> None:
     """Draw a query's attention: operators by steps, and memories."""
     from ..pipeline.program import load_model
     from ..plots import draw_attention
 
     draw_attention(load_model(model).model, query, out)
-    _report(out)
+    _report(out, as_json)
 
 
 @plot.command()
@@ -48,6 +52,7 @@ def rules(
     query: Query,
     limit: Annotated[int, typer.Option(min=1, help="Rules for, and rules against, to draw at most.")] = 8,
     out: Out = Path("rules.png"),
+    as_json: Json = False,
 ) -> None:
     """Draw the weightiest rules of a query as chains; those against an answer are dashed, below."""
     from ..pipeline.program import load_model
@@ -57,11 +62,11 @@ def rules(
     sides = (found[0].reasons, found[0].against) if found else ()
     drawable = [[each.rule for each in side if each.rule.kind in ("chain", "against")] for side in sides]
     draw_rules([rule for side in drawable for rule in side[:limit]], out)
-    _report(out)
+    _report(out, as_json)
 
 
 @plot.command()
-def reliability(model: Source, data: Data, out: Out = Path("reliability.png")) -> None:
+def reliability(model: Source, data: Data, out: Out = Path("reliability.png"), as_json: Json = False) -> None:
     """Draw how often answers are right on DATA's test part, by their probability.
 
     One curve is of sources that have known answers, one of those that have none.
@@ -75,11 +80,11 @@ def reliability(model: Source, data: Data, out: Out = Path("reliability.png")) -
     if program.calibration is None:
         raise ModelError(f"{model} is not calibrated. Run `neurallp calibrate {model} {data}` first.")
     split = load_split(data, program.seed)
-    with progress("Asking") as bar:
+    with progress("Asking", quiet=as_json) as bar:
         found = measure(program.basis, program.calibration, split, bar.advance)
     draw_reliability({group: choices["shown"] for group, choices in found.items()}, out)
-    _report(out)
+    _report(out, as_json)
 
 
-def _report(out: Path) -> None:
-    console.print(escape(str(out)), soft_wrap=True)
+def _report(out: Path, as_json: bool) -> None:
+    print_json({"out": str(out)}) if as_json else print_line(str(out))

@@ -9,7 +9,18 @@ import typer
 from rich.markup import escape
 
 from ..config import Preset, QuestionConfig, QuestionTrainingConfig
-from .options import Device, Engine, Json, Resume, choose_device, existing_data, load_known, with_settings
+from .options import (
+    Device,
+    Engine,
+    Force,
+    Json,
+    Resume,
+    choose_device,
+    existing_data,
+    load_known,
+    require_new,
+    with_settings,
+)
 from .output import console, print_json, question_measures_table, say, show_error
 from .stopping import exit_code
 
@@ -77,6 +88,7 @@ def learn(
     device: Device = "auto",
     engine: Engine = "auto",
     resume: Resume = False,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Learn to answer QUESTIONS from the facts of KB; questions need not name relations."""
@@ -84,6 +96,7 @@ def learn(
     from ..io.models.store import locked, require_writable
 
     settings = _with_resumed(settings, out if resume else None)
+    require_new(out, force=force, resume=resume)
     configure_questions(preset, **settings)  # refuses wrong settings before the data is loaded
     require_writable(out)
     facts, asked = load_known(kb), _load_questions(questions)

@@ -73,7 +73,7 @@ def rules(
     for name in (*(allow or ()), *(deny or ())):
         program.relations.id(name)
     note = "" if few is None else _keep_few(program, model, data, few)
-    kb = None if data is None else load_known(data)
+    kb = None if data is None else load_known(data, numbers=program.numbers is not None)
     wanted = RuleFilter(min_share, max_length, allow, deny or (), min_confidence, min_support)
     with log.status("Counting support" if kb else "Reading the rules"):
         called = {} if data is None else load_labels(data, labels)

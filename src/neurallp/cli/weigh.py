@@ -10,7 +10,18 @@ from ..config import Plan, WeightingConfig
 from ..errors import ConfigError
 from ..graph.vocabulary import relation_of
 from .evaluate import evaluate_parts
-from .options import Data, Device, Json, choose_device, existing_source, load_split, with_settings
+from .options import (
+    Data,
+    Device,
+    Force,
+    Json,
+    Workers,
+    choose_device,
+    existing_source,
+    load_split,
+    require_new,
+    with_settings,
+)
 from .output import console, measures_table, print_json, print_line
 
 if TYPE_CHECKING:
@@ -39,6 +50,8 @@ def weigh(
     *,
     settings: dict[str, Any],
     device: Device = "auto",
+    force: Force = False,
+    workers: Workers = 1,
     as_json: Json = False,
 ) -> None:
     """Fit a weight to each rule of RULES.
@@ -54,6 +67,7 @@ def weigh(
     _require_sound(DEFAULTS | settings)
     require_writable(out)
     require_no_model(out)
+    require_new(out, force=force)
 
     from ..pipeline.learn import learn
     from ..pipeline.program import load_program
@@ -69,7 +83,8 @@ def weigh(
     with locked(out):
         with ShownProgress(quiet=as_json) as callbacks:
             plan = Plan(None, None, config)
-            made = learn(split, plan, given=given, device=choose_device(device), callbacks=callbacks)
+            where = "cpu" if workers > 1 else choose_device(device)
+            made = learn(split, plan, given=given, device=where, callbacks=callbacks, workers=workers)
         blind = split.without_test()
         metrics = evaluate_parts(made, blind, ["valid"], "auto", as_json) if len(blind.valid) else {}
         made.save(out, metrics)

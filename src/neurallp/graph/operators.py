@@ -26,7 +26,10 @@ class Operators:
 
     @classmethod
     def of(cls, kb: KnowledgeBase) -> "Operators":
-        """Return the operators of all facts of `kb`."""
+        """Return the operators of all facts of `kb`, those of a packed knowledge base as they are."""
+        packed: Operators | None = getattr(kb, "operators", None)
+        if packed is not None:
+            return packed
         return cls.of_facts(kb.facts, len(kb.entities), len(kb.relations))
 
     @classmethod
@@ -64,6 +67,18 @@ class Operators:
     def num_edges(self) -> int:
         return len(self.sources)
 
+    def sources_at(self, edges: Ids) -> Ids:
+        """Return the sources of edges."""
+        return self.sources[edges]
+
+    def operators_at(self, edges: Ids) -> Ids:
+        """Return the operators of edges."""
+        return self.operators[edges]
+
+    def targets_at(self, edges: Ids | slice) -> Ids:
+        """Return the targets of edges."""
+        return self.targets[edges]
+
     @cached_property
     def _by_operator(self) -> tuple[Ids, Ids]:
         order = np.argsort(self.operators, kind="stable")
@@ -87,6 +102,10 @@ class Operators:
         """Return the numbers of all edges that leave any of `entities`."""
         return concatenate_ranges(self.offsets[entities], self.offsets[entities + 1])
 
+    def degrees(self, entities: Ids) -> Ids:
+        """Return how many edges leave each of `entities`."""
+        return self.offsets[entities + 1] - self.offsets[entities]
+
     @cached_property
     def segment_keys(self) -> Ids:
         """Source and operator of each edge as one number, ascending."""
@@ -97,8 +116,8 @@ class Operators:
         starts = np.flatnonzero(np.diff(self.segment_keys, prepend=-1))
         return starts, group_offsets(self.sources[starts], self.num_entities)
 
-    def spans(self, entities: Ids, k: int) -> tuple[Ids, Ids]:
-        """Return the first edge of each entity for one operator, and the end of these edges."""
+    def spans(self, entities: Ids, k: int | Ids) -> tuple[Ids, Ids]:
+        """Return the first edge of each entity for one operator, or one each, and their end."""
         wanted = entities * self.num_operators + k
         return np.searchsorted(self.segment_keys, wanted), np.searchsorted(
             self.segment_keys, wanted, side="right"

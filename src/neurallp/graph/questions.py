@@ -60,5 +60,10 @@ class KnownFacts(KnownAnswers):
     """The known answers to each (source, query), read from the sorted edges of a graph."""
 
     def __init__(self, operators: Operators) -> None:
-        self.num_operators = operators.num_operators
-        self._keys, self._answers = operators.segment_keys, operators.targets
+        self.operators = operators
+
+    def pairs(self, sources: Ids, queries: Ids) -> tuple[Ids, Ids]:
+        """Return all known answers as (row, entity) pairs; rows ascend and number the given questions."""
+        starts, stops = self.operators.spans(sources, queries)
+        rows = np.repeat(np.arange(len(sources)), stops - starts)
+        return rows, self.operators.targets_at(concatenate_ranges(starts, stops))

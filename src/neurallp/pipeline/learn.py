@@ -25,6 +25,7 @@ from ..config import (
 from ..config.plan_log import Comparison
 from ..errors import ConfigError, DataError, require_choice
 from ..graph.knowledge_base import KnowledgeBase, Split, hold_out, split_triples
+from ..graph.numbers import Numbers
 from ..graph.vocabulary import Relations
 from ..io.triples import Data, load
 from ..reasoning.calibration_sample import MAX_QUESTIONS
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
     from ..weighting.query_fit import FitResult
 
     AnyTraining = TrainingLoop[Any, Any]
+
+#: What may be done with numbers and dates that are objects of facts.
+NUMBERS = ("entities", "bins")
 
 #: Epochs of the neural model in the trial whether its training pays.
 TRIAL_EPOCHS = 3
@@ -74,25 +78,40 @@ def learn(
     Without a plan, settings that are not given are chosen by trials on the validation part, or on a part of
     train where there is none: `preset`, `train`, `weigh`, and the fields of ModelConfig, TrainingConfig and
     WeightingConfig. `minutes` bounds the whole run, and `program.plan.log.cut` tells what it cut. Rules that
-    are `given` are weighted with the others.
+    are `given` are weighted with the others. With `workers` above 1, so many processes weigh them: the result
+    is the same. With `numbers="bins"`, numbers and dates that are objects of facts become ranges, with an
+    order between them.
 
     >>> from neurallp.datasets.family import family_knowledge_base
     >>> program = learn(family_knowledge_base(num_people=60, num_generations=3), num_candidates=50)
     >>> program.plan.weighting.num_candidates
     50
     """
+    workers: int = settings.pop("workers", 1)
     if plan is not None and settings:
         raise ConfigError(f"Give a plan or settings, not both: {', '.join(settings)}.")
     clock = minutes if isinstance(minutes, Clock) else Clock(minutes)
+    bins = _wants_bins(settings)
     checked = plan or make_plan(**{**settings, "train": settings.get("train") is not False})
     require_choice("engine", engine, ENGINE_CHOICES)
     _require_device(device)
-    data = load(data)
+    data = load(data, numbers=bins)
+    numbers = Numbers.fit(data.known if isinstance(data, Split) else data) if bins else None
+    data = data if numbers is None else numbers.apply(data)
     whole = data if isinstance(data, Split) else split_triples(data, checked.seed)
     run = Run(whole.without_test(), engine, device, callbacks or Callbacks(), clock)
+    run.num_workers = workers
     program = run.learn(plan or run.decide(**settings), list(given))
     program.kb = data if isinstance(data, KnowledgeBase) else whole.given
+    program.numbers = numbers
     return program
+
+
+def _wants_bins(settings: dict[str, Any]) -> bool:
+    """Take `numbers` out of the settings; return whether numbers and dates are to be put in bins."""
+    if (chosen := settings.pop("numbers", None)) is not None:
+        require_choice("numbers", chosen, NUMBERS)
+    return bool(chosen == "bins")
 
 
 def _require_device(device: str) -> None:
@@ -105,6 +124,8 @@ def _require_device(device: str) -> None:
 
 class Run:
     """One run of `learn`: its data, callbacks and time limit, and a method for each stage."""
+
+    num_workers = 1  # processes that weigh rules
 
     def __init__(self, split: Split, engine: str, device: str, callbacks: Callbacks, clock: Clock) -> None:
         self.split, self.engine, self.device = split, engine, device
@@ -216,10 +237,11 @@ class Run:
         """
         self.callbacks.on_stage("weigh", 2 * len(self.split.known.facts))
         given = rules_as_candidates(rules, self.split.relations)
-        weighting = make_weighting(self.split, config, given, self.device)
+        weighting = make_weighting(self.split, config, given, self.device, self.num_workers)
         judge = None
         if not len(self.split.valid):
-            judge = make_weighting(self.held_out_split(config.seed), config, given, self.device)
+            held_out = self.held_out_split(config.seed)
+            judge = make_weighting(held_out, config, given, self.device, self.num_workers)
         weighting.on_fit = ValidationMrr(self.callbacks.on_mrr)
         try:
             weighted = weighting.run(self.callbacks.on_progress, self.should_stop, judge)
@@ -336,11 +358,19 @@ def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int
 
 
 def make_weighting(
-    split: Split, config: WeightingConfig, given: "Candidates | None" = None, device: str = "cpu"
+    split: Split,
+    config: WeightingConfig,
+    given: "Candidates | None" = None,
+    device: str = "cpu",
+    num_workers: int = 1,
 ) -> "Weighting":
-    """Return what mines rules and fits their weights, with those `given`, on a device."""
+    """Return what mines rules and fits their weights, with those `given`, on a device or in processes."""
     from ..weighting.fitting import Weighting
 
+    if device == "cpu" and num_workers > 1:
+        from ..weighting.workers import ProcessWeighting
+
+        return ProcessWeighting(split, config, given, num_workers=num_workers)
     if device == "cpu":
         return Weighting(split, config, given)
     from ..weighting.fitting_gpu import GpuWeighting

@@ -13,11 +13,13 @@ from ..config import Part, Plan, RuleOrder, WeightingConfig
 from ..errors import ConfigError, require_choice, require_positive
 from ..evaluation import Evaluation, Scorer, evaluate, per_relation, rank_questions
 from ..graph.knowledge_base import KnowledgeBase, Split
+from ..graph.numbers import Facts, Numbers
 from ..graph.questions import KnownAnswers, Questions
 from ..graph.vocabulary import Relations, relation_of
 from ..io.files import AnyPath
 from ..io.models import folders, store
 from ..io.models.calibration import calibration_file, calibration_of, read_calibration
+from ..io.models.numbers import numbers_file, read_numbers
 from ..io.models.plans import plan_file, read_plan_log
 from ..io.models.weighted import has_weighted, read_weighted, weighted_files
 from ..io.rules import guess_format, import_rules, import_scored
@@ -48,6 +50,7 @@ class Program(AskingProgram):
 
     calibration: Calibration | None = None
     seed = 0  # the seed that split the data, where that came in one file
+    numbers: Numbers | None = None  # the bins that the rules have in place of numbers
 
     @property
     def basis(self) -> Basis:
@@ -85,7 +88,8 @@ class Program(AskingProgram):
         for name in (*(allow or ()), *deny):
             self.relations.id(name)
         wanted = RuleFilter(min_share, max_length, allow, deny)
-        return self._best_rules(self._queries(query), wanted, limit, kb or self.kb)
+        facts = None if kb is None else self.binned(kb)
+        return self._best_rules(self._queries(query), wanted, limit, facts or self.kb)
 
     def listings(
         self,
@@ -105,7 +109,7 @@ class Program(AskingProgram):
         require_positive("limit", limit)
         require_choice("order", order, get_args(RuleOrder))
         wanted = wanted or RuleFilter(MIN_NORMALIZED_CONFIDENCE)
-        facts = kb or self.kb
+        facts = self.kb if kb is None else self.binned(kb)
         found = self._best_rules(self._queries(query), wanted, MAX_LISTED, facts)
         facts = None if facts is None else facts.with_relations(self.relations)
         counted = [(name, list(filter(wanted.keeps_counted, found.about(name)))) for name in found.targets]
@@ -125,8 +129,12 @@ class Program(AskingProgram):
     def _is_outdated(self, reasoner: Reasoner) -> bool:
         return reasoner.basis is not self.basis or reasoner.calibration is not self.calibration
 
+    def binned(self, data: Facts) -> Facts:
+        """Return facts with the bins of this program in place of numbers and dates."""
+        return data if self.numbers is None else self.numbers.apply(data)
+
     def _make_reasoner(self, kb: KnowledgeBase) -> Reasoner:
-        return Reasoner(kb, self.basis, calibration=self.calibration)
+        return Reasoner(self.binned(kb), self.basis, calibration=self.calibration)
 
     def evaluate(
         self,
@@ -159,12 +167,13 @@ class Program(AskingProgram):
 
         Where there is no validation part, a tenth of the known facts is held out.
         """
-        self.calibration = calibrating.calibrate(self.basis, split, self.seed, on_done)
+        self.calibration = calibrating.calibrate(self.basis, self.binned(split), self.seed, on_done)
 
     def _examine(
         self, split: Split, part: Part, engine: str
     ) -> tuple[Scorer, Questions, KnownAnswers, Relations]:
         """Return what an evaluation needs: a scorer, the questions of a part, and their known answers."""
+        split = self.binned(split)
         reasoner = Reasoner(split.known, self.basis, engine)
         return (
             self._scorer(reasoner, engine),
@@ -208,6 +217,7 @@ class LearnedProgram(Program):
                 program._load_model()
         program.calibration = calibration_of(files)
         program.plan = replace(program.plan, log=read_plan_log(files))
+        program.numbers = read_numbers(files)
         return program
 
     def __repr__(self) -> str:
@@ -277,6 +287,7 @@ class LearnedProgram(Program):
             store.METRICS: to_json(metrics or {}),
             **calibration_file(self.calibration),
             **plan_file(self.plan.log),
+            **numbers_file(self.numbers),
         }
         if self.weighted_rules is not None and self.plan.weighting is not None:
             contents |= weighted_files(self.weighted_rules, self.plan.weighting)

@@ -1,9 +1,11 @@
 """Domains: how likely an entity has any answer to a query, judged from the relations that it has."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..graph.arrays import Floats, Ids, concatenate_ranges, group_by
 from ..graph.operators import Operators
+from ..graph.packed import PackedOperators
 
 
 class Domains:
@@ -11,11 +13,21 @@ class Domains:
 
     def __init__(self, graph: Operators) -> None:
         self.graph, self.num_entities = graph, graph.num_entities
-        starts, self._of_entity = graph.segments()
-        self._operators = graph.operators[starts]
-        order, self._of_operator = group_by(self._operators, graph.num_operators)
-        self._entities = graph.sources[starts][order]
+        if isinstance(graph, PackedOperators):  # its segments are grouped already
+            csr = graph.csr
+            self._of_entity, self._operators = csr.offsets, csr.operators
+            self._of_operator, self._entities = csr.operator_offsets, csr.sources
+        else:
+            starts, self._of_entity = graph.segments()
+            self._operators = graph.operators[starts]
+            order, self._of_operator = group_by(self._operators, graph.num_operators)
+            self._entities = graph.sources[starts][order]
         self._sizes = np.diff(self._of_operator)
+
+    _of_entity: NDArray[np.integer]
+    _operators: NDArray[np.integer]
+    _of_operator: NDArray[np.integer]
+    _entities: NDArray[np.integer]
 
     def confidences(self, query: int) -> Floats:
         """Return for each operator the fraction of its entities that have an answer to `query`, smoothed."""
@@ -25,8 +37,10 @@ class Domains:
 
     def _num_shared(self, query: int) -> Ids:
         """Return for each operator how many of its entities have an answer to `query`."""
+        if isinstance(self.graph, PackedOperators) and self.graph.shared is not None:
+            return np.asarray(self.graph.shared[query])
         first, last = self._of_operator[query : query + 2]
-        places = self._places(self._entities[first:last])[1]
+        places = self._places(self._entities[first:last].astype(np.int64))[1]
         return np.bincount(self._operators[places], minlength=len(self._sizes))
 
     def log_odds(self, sources: Ids, query: int) -> Floats:
@@ -61,5 +75,7 @@ class Domains:
 
     def _places(self, sources: Ids) -> tuple[Ids, Ids]:
         """Return which entity each place of `_operators` belongs to, by row, and the places."""
-        starts, stops = self._of_entity[:-1][sources], self._of_entity[1:][sources]
+        starts, stops = (
+            each[sources].astype(np.int64) for each in (self._of_entity[:-1], self._of_entity[1:])
+        )
         return np.repeat(np.arange(len(sources)), stops - starts), concatenate_ranges(starts, stops)

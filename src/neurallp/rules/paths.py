@@ -14,7 +14,7 @@ Path = tuple[int, ...]  # entities, from the source to the answer
 
 def follow(operators: Operators, entities: Ids, k: int) -> Ids:
     """Return the entities that operator `k` leads to from any of `entities`, ascending."""
-    return np.unique(operators.targets[concatenate_ranges(*operators.spans(entities, k))])
+    return np.unique(operators.targets_at(concatenate_ranges(*operators.spans(entities, k))))
 
 
 def reachable_sets(operators: Operators, body: Body, source: int) -> list[Ids]:
@@ -142,9 +142,10 @@ def _completable(
 def _edges_between(operators: Operators, here: Ids, k: int, there: Ids) -> tuple[Ids, Ids]:
     """Return sources and targets of the edges by which operator `k` leads from `here` to any of `there`."""
     edges = concatenate_ranges(*operators.spans(here, k))
-    place = np.searchsorted(there, operators.targets[edges])  # np.isin would sort both
-    edges = edges[np.append(there, -1)[place] == operators.targets[edges]]
-    return operators.sources[edges], operators.targets[edges]
+    targets = operators.targets_at(edges)
+    place = np.searchsorted(there, targets)  # np.isin would sort both
+    kept = np.append(there, -1)[place] == targets
+    return operators.sources_at(edges[kept]), targets[kept]
 
 
 def _sorted_steps(before: Ids, after: Ids, suffix: Floats) -> tuple[Ids, Ids]:

@@ -8,26 +8,14 @@ from numpy.typing import NDArray
 from ..graph.arrays import Flags, Floats, Ids
 from ..graph.compilation import kernel_function
 from ..graph.kernels import inverse_in_kernel
+from ..graph.segments import CsrSegments as CsrSegments
+from ..graph.segments import Small as Small
+from ..graph.segments import Unsigned as Unsigned
 
-Small = NDArray[np.int32]
-Unsigned = NDArray[np.uint32]  # indices that compiled loops need not test for being negative
 FeatureValues = NDArray[np.float32] | NDArray[np.float64]
 
 #: Bits of the mantissa of a double, and the bits of the square root of 1/2.
 MANTISSA, ROOT_OF_HALF = np.uint64(52), np.float64(0.5**0.5).view(np.uint64)
-
-
-class CsrSegments(NamedTuple):
-    """Edges grouped into segments: the edges of one source entity and one operator."""
-
-    offsets: Small  # (entity + 1,) where each entity's segments begin
-    operators: Small  # (segment,)
-    starts: Small  # (segment + 1,) where each segment's edges begin
-    targets: Unsigned  # (edge,)
-    fan_in: Small  # (edge,) number of edges of the same operator with the same target
-    operator_offsets: Small  # (operator + 1,) where each operator's segments begin in the next two arrays
-    sources: Unsigned  # (segment,) source entities, grouped by operator, ascending within each
-    own: Small  # (segment,) the segments of these sources
 
 
 class QuestionBatch(NamedTuple):

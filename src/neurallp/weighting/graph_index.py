@@ -9,6 +9,7 @@ import numpy as np
 from ..graph.arrays import Body, Floats, Ids, concatenate_ranges
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
+from ..graph.packed import PackedOperators
 from .features_kernels import CsrSegments, QuestionBatch
 
 #: Pairs of entity and operator up to which each has a counter, 8 bytes, while edges are counted.
@@ -30,12 +31,14 @@ class GraphIndex:
     @cached_property
     def segments(self) -> CsrSegments:
         """The edges grouped by source and operator."""
-        return csr_segments(self.operators)
+        return as_segments(self.operators)
 
     def targets_of(self, operator: int) -> Ids:
         """Return the entities that an operator leads to, ascending; kept once computed."""
         if operator not in self._targets:
-            self._targets[operator] = np.unique(self.operators.targets[self.operators.operators == operator])
+            self._targets[operator] = np.unique(
+                self.operators.targets_at(self.operators.edges_by_operator(operator))
+            )
         return self._targets[operator]
 
     @cached_property
@@ -53,6 +56,11 @@ class GraphIndex:
     def body_ids(self, body: tuple[str, ...]) -> tuple[int, ...]:
         """Return the operators that the names of a rule's body stand for."""
         return tuple(map(self.kb.relations.operator_id, body))
+
+
+def as_segments(operators: Operators) -> CsrSegments:
+    """Return the edges in segments; those of a packed knowledge base are there already."""
+    return operators.csr if isinstance(operators, PackedOperators) else csr_segments(operators)
 
 
 def csr_segments(operators: Operators) -> CsrSegments:
@@ -98,7 +106,9 @@ class MaskedGraph:
     def _links(self) -> set[int]:
         """Return the operators that link source and answer."""
         edges = self.operators.edges_out_of(np.array([self.source]))
-        return set(self.operators.operators[edges][self.operators.targets[edges] == self.answer].tolist())
+        return set(
+            self.operators.operators_at(edges)[self.operators.targets_at(edges) == self.answer].tolist()
+        )
 
     @property
     def num_entities(self) -> int:
@@ -109,7 +119,7 @@ class MaskedGraph:
 
         None of the entities may be the source.
         """
-        reached = self.operators.targets[concatenate_ranges(*self.operators.spans(entities, operator))]
+        reached = self.operators.targets_at(concatenate_ranges(*self.operators.spans(entities, operator)))
         return np.unique(reached[reached != self.source], return_counts=True)
 
     def find(self, name: str) -> int:
@@ -124,7 +134,7 @@ class MaskedGraph:
     def edges(self, operator: int) -> tuple[Ids, Ids]:
         """Return the sources and targets of all edges of one operator."""
         own = self.operators.edges_by_operator(operator)
-        sources, targets = self.operators.sources[own], self.operators.targets[own]
+        sources, targets = self.operators.sources_at(own), self.operators.targets_at(own)
         masked = np.zeros(len(own), dtype=bool)
         if operator in self._masked:
             masked |= (sources == self.source) & (targets == self.answer)
@@ -135,7 +145,7 @@ class MaskedGraph:
     def targets(self, entity: int, operator: int) -> Ids:
         """Return the entities that an operator leads to from an entity, ascending."""
         (start,), (stop,) = self.operators.spans(np.array([entity]), operator)
-        found = self.operators.targets[start:stop]
+        found = self.operators.targets_at(slice(start, stop))
         if entity == self.source and operator in self._masked:
             found = found[found != self.answer]
         if entity == self.answer and self.operators.inverse(operator) in self._masked:

@@ -136,7 +136,7 @@ class ExcludedCandidates:
         """Return the entities that any edge of each source leads to, as pairs of row and entity."""
         starts, stops = self.operators.offsets[sources], self.operators.offsets[sources + 1]
         rows = np.repeat(np.arange(len(sources)), stops - starts)
-        return rows, self.operators.targets[concatenate_ranges(starts, stops)]
+        return rows, self.operators.targets_at(concatenate_ranges(starts, stops))
 
 
 def select_rules(

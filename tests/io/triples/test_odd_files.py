@@ -35,7 +35,7 @@ SOUND = {
     "a header with more columns": ("kb.tsv", "h\tr\tt\tyear\nanna\tmother\teve\t1\nbob\tuncle\tcarl\t2\n"),
     "blank lines": ("kb.tsv", "\n" + TSV.replace("\n", "\n\n  \n")),
     "no line end at the end": ("kb.tsv", TSV.rstrip()),
-    "gzip": ("kb.tsv.gz", gzip.compress(TSV.encode())),
+    "gzip": ("kb.tsv.gz", gzip.compress(TSV.encode(), mtime=0)),
     "a suffix in capitals": ("KB.CSV", CSV),
     "fields with spaces around": ("kb.csv", CSV.replace(",", " , ")),
 }
@@ -49,10 +49,10 @@ REFUSED = {
     "two columns": ("kb.tsv", "anna\teve\nbob\tcarl\n", ":1: expected 3 tab-separated fields"),
     "gzip without .gz": (
         "kb.tsv",
-        gzip.compress(TSV.encode()),
+        gzip.compress(TSV.encode(), mtime=0),
         " is compressed with gzip. Add .gz to its name.",
     ),
-    "damaged gzip": ("kb.tsv.gz", gzip.compress(TSV.encode())[:-9], ": damaged gzip"),
+    "damaged gzip": ("kb.tsv.gz", gzip.compress(TSV.encode(), mtime=0)[:-9], ": damaged gzip"),
     "an Excel sheet": ("kb.csv", b"PK\x03\x04\x14\x00", " is a zip archive or an Excel sheet."),
     "a web page": ("kb.csv", "<!DOCTYPE html><html></html>", " is a web page. Download the file itself."),
     "JSON": ("kb.txt", '[{"head": "anna"}]', " is JSON."),

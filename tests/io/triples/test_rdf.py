@@ -57,6 +57,16 @@ def test_iris_are_shortened_and_literals_counted(turtle):
     assert file.prefixes == {"ex": "http://ex.org/"}
 
 
+def test_numbers_and_dates_are_entities_where_that_is_asked_for(tmp_path):
+    path = tmp_path / "facts.ttl"
+    dated = 'ex:anna ex:born "1950-07-01"^^<http://www.w3.org/2001/XMLSchema#date> .'
+    path.write_text(f"{TURTLE}{dated}\n")
+    file = read_file(path, numbers=True)
+    assert ("ex:anna", "ex:age", "4") in file.triples
+    assert ("ex:anna", "ex:born", "1950-07-01") in file.triples
+    assert file.num_literals == 1
+
+
 def test_loading_warns_of_literals(turtle):
     with pytest.warns(DataWarning, match=r"facts.ttl: skipped 2 of 5 triples, which end in a literal."):
         kb = load(turtle)

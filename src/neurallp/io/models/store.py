@@ -38,12 +38,13 @@ SETTINGS = "weighting.json"
 WORDS = "words.json"
 CALIBRATION = "calibration.json"
 PLAN = "plan.json"
+NUMBERS = "numbers.json"
 
 #: Every file that a model may have. Those that a save does not list are removed; other files are not touched.
 NAMES = frozenset(
     (
         *(WEIGHTS, CHECKPOINT, CONFIG, RELATIONS, METRICS, HISTORY, RULES),
-        *(WEIGHTED, SETTINGS, WORDS, CALIBRATION, PLAN),
+        *(WEIGHTED, SETTINGS, WORDS, CALIBRATION, PLAN, NUMBERS),
     )
 )
 

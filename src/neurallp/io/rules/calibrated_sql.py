@@ -84,8 +84,8 @@ def render(calibration: Calibration, excludes_linked: bool) -> str:
         linked=LINKED if excludes_linked else "",
         last=NUM_CASES - 1,
         clip=number(CLIP),
-        unknown=_pieces(calibration, has_known=False),
-        some=_pieces(calibration, has_known=True),
+        unknown=pieces(calibration, has_known=False),
+        some=pieces(calibration, has_known=True),
         highest=number(calibration.highest),
         most=number(MAX_LOG_ODDS),
     )
@@ -93,7 +93,7 @@ def render(calibration: Calibration, excludes_linked: bool) -> str:
     return f"CREATE TABLE intercepts({columns});\n{insert('intercepts', values)}{macro}"
 
 
-def _pieces(calibration: Calibration, has_known: bool) -> str:
+def pieces(calibration: Calibration, has_known: bool) -> str:
     """Return the piecewise linear function of `odds` as an expression."""
     terms = []
     for piece in calibration.pieces:

@@ -7,11 +7,14 @@ the walks along the first n steps of all bodies of the query asked.
 from collections.abc import Iterator
 
 from ...reasoning.calibration import Calibration
-from ...weighting.kinds.shared_neighbours import SMOOTHING
 from ...weighting.weighted_rules import WeightedRules
-from . import calibrated_sql
+from . import calibrated_sql, feature_sql
 from .scored import CHAINS, ScoredRule, scored_rules
 from .sql import insert, literal, number
+
+#: What tells the rules apart that are walked together, and their weights.
+KEYS = ("number",)
+WEIGHTS = ("o.indicator", "o.forward", "o.backward")
 
 HEADER = """\
 -- Scores of weighted rules over a table facts(head, relation, tail), for DuckDB.
@@ -27,48 +30,28 @@ CREATE VIEW edges AS
   UNION ALL
   SELECT DISTINCT tail, '~' || relation, head FROM facts SEMI JOIN relations USING (relation);
 CREATE VIEW steps AS
-  SELECT *, 1 / count(*) OVER (PARTITION BY source, operator) AS forward,
-            1 / count(*) OVER (PARTITION BY target, operator) AS backward FROM edges;
+  SELECT *, count(*) OVER (PARTITION BY source, operator) AS leaving,
+            count(*) OVER (PARTITION BY target, operator) AS arriving FROM edges;
 CREATE VIEW entities AS SELECT head AS entity FROM facts UNION SELECT tail FROM facts;
-CREATE MACRO log_scale(p) AS ln(1 + 100 * p) / ln(101);
 """
 
 SCORES = """\
 CREATE MACRO scores(asked) AS TABLE
 WITH own AS MATERIALIZED (SELECT * FROM rules WHERE query = asked),
 all_steps AS MATERIALIZED (SELECT * FROM steps),
-all_edges AS MATERIALIZED (SELECT source, operator, target FROM all_steps),
-asked_edges AS MATERIALIZED (SELECT source, target FROM all_edges WHERE operator = asked),
+asked_edges AS MATERIALIZED (SELECT source, target FROM all_steps WHERE operator = asked),
 {walks},
-anchored AS (
-  SELECT number, source, target, entity,
-         count(*) / (any_value(size) - 1 + {smoothing}) AS confidence
-  FROM (SELECT r.number, x.source, x.target, o.source AS other, x.size FROM own r
-        JOIN (SELECT *, count(*) OVER (PARTITION BY operator, target) AS size FROM all_edges) x
-          ON r.kind = 'anchored' AND x.operator = r.step1 AND x.source <> x.target
-        JOIN all_edges o ON o.operator = r.step1 AND o.target = x.target AND o.source <> x.source)
-  JOIN (SELECT source AS other, target AS entity FROM asked_edges) USING (other)
-  WHERE entity <> source GROUP BY number, source, target, entity),
-tallied AS (
-  SELECT r.number, r.step1, a.source, n.target, count(*) AS tally FROM own r
-  JOIN asked_edges a ON r.kind = 'mirrored' AND a.source <> a.target
-  JOIN all_edges n ON n.source = a.target AND n.operator = r.step1 AND n.target <> a.source
-  GROUP BY ALL),
-mirrored AS (
-  SELECT number, source, target, entity, (tally - is_answer) / (size - 1 + {smoothing}) AS confidence
-  FROM (SELECT t.number, t.source, t.target, g.source AS entity, t.tally,
-               count(*) OVER (PARTITION BY t.number, t.source, t.target) AS size,
-               CASE WHEN a.source IS NULL THEN 0 ELSE 1 END AS is_answer
-        FROM tallied t
-        JOIN all_edges g ON g.operator = t.step1 AND g.target = t.target AND g.source <> t.source
-        LEFT JOIN asked_edges a ON a.source = t.source AND a.target = g.source)
-  WHERE tally > is_answer),
-neighbours AS (
-  SELECT number, source, entity, max(confidence) AS forward, 1 - product(1 - confidence) AS backward
-  FROM (FROM anchored UNION ALL FROM mirrored) GROUP BY ALL),
+anchoring AS (
+  SELECT r.number, s.* FROM own r JOIN all_steps s ON r.kind = 'anchored' AND s.operator = r.step1),
+mirroring AS (
+  SELECT r.number, s.* FROM own r JOIN all_steps s ON r.kind = 'mirrored' AND s.operator = r.step1),
+confidences AS (
+  {anchored}
+  UNION ALL {mirrored}),
+neighbours AS ({neighbours}),
 unaries AS (
   SELECT r.number, e.source, r.answer AS entity FROM own r
-  JOIN (SELECT DISTINCT source, operator FROM all_edges) e ON r.kind = 'unary' AND e.operator = r.step1
+  JOIN (SELECT DISTINCT source, operator FROM all_steps) e ON r.kind = 'unary' AND e.operator = r.step1
   WHERE r.answer IN (SELECT entity FROM entities)),
 priors AS (
   SELECT r.indicator * ln(1 + count(*)) AS amount, a.target AS entity FROM own r, asked_edges a
@@ -77,8 +60,7 @@ amounts AS (
 {amounts}
   UNION ALL SELECT r.source, r.entity, o.indicator + o.forward + o.backward
   FROM unaries r JOIN own o USING (number)
-  UNION ALL SELECT n.source, n.entity,
-    o.indicator + o.forward * log_scale(n.forward) + o.backward * log_scale(n.backward)
+  UNION ALL SELECT n.source, n.entity, {amount_of_neighbours}
   FROM neighbours n JOIN own o USING (number)
   UNION ALL SELECT e.entity, p.entity, p.amount FROM entities e, priors p),
 totals AS (SELECT source, entity, sum(amount) AS score FROM amounts GROUP BY source, entity)
@@ -88,7 +70,7 @@ WHERE NOT (source = entity
 """
 
 LINKED = """
-  AND ((source, entity) NOT IN (SELECT (source, target) FROM all_edges)
+  AND ((source, entity) NOT IN (SELECT (source, target) FROM all_steps)
        OR (source, entity) IN (SELECT (source, target) FROM asked_edges))"""
 
 
@@ -101,7 +83,10 @@ def render(weighted: WeightedRules, calibration: Calibration | None = None) -> s
     macro = SCORES.format(
         walks=",\n".join(map(_walk, range(1, longest + 1))),
         amounts="\n  UNION ALL ".join(_amounts(length, longest) for length in range(1, longest + 1)),
-        smoothing=SMOOTHING,
+        anchored=feature_sql.anchored("anchoring", "anchoring", "asked_edges", KEYS),
+        mirrored=feature_sql.mirrored("mirroring", "asked_edges", KEYS),
+        neighbours=feature_sql.neighbours("confidences", KEYS),
+        amount_of_neighbours=feature_sql.amount(WEIGHTS, "n"),
         linked=LINKED if weighted.excludes_linked else "",
     )
     probabilities = calibration and calibrated_sql.render(calibration, weighted.excludes_linked)
@@ -136,22 +121,19 @@ def _walk(length: int) -> str:
     chains = f"kind IN ({', '.join(map(literal, CHAINS))})"
     wanted = f"(SELECT DISTINCT {_prefix(length)} FROM own WHERE {chains} AND step{length} IS NOT NULL)"
     if length == 1:
-        found = "SELECT step1, source, target AS entity, forward, backward"
-        return f"walk1 AS MATERIALIZED ({found}\n  FROM {wanted} b JOIN all_steps s ON s.operator = b.step1)"
-    return (
-        f"walk{length} AS MATERIALIZED (SELECT {_prefix(length)}, w.source, s.target AS entity,\n"
-        "    sum(w.forward * s.forward) AS forward, sum(w.backward * s.backward) AS backward\n"
-        f"  FROM {wanted} b JOIN walk{length - 1} w USING ({_prefix(length - 1)})\n"
-        f"  JOIN all_steps s ON s.operator = b.step{length} AND s.source = w.entity GROUP BY ALL)"
-    )
+        steps = f"(SELECT * FROM {wanted} b JOIN all_steps s ON s.operator = b.step1)"
+        return f"walk1 AS MATERIALIZED ({feature_sql.first_step(steps, ['step1'])})"
+    walks = f"(SELECT * FROM {wanted} b JOIN walk{length - 1} USING ({_prefix(length - 1)}))"
+    keys = [f"step{i + 1}" for i in range(length)]
+    joined = feature_sql.next_step(walks, "all_steps", keys, f"s.operator = w.step{length} AND ")
+    return f"walk{length} AS MATERIALIZED ({joined})"
 
 
 def _amounts(length: int, longest: int) -> str:
     """Return what the bodies of one length add to scores."""
     on = " AND ".join(_conditions(length, longest))
     return (
-        "  SELECT w.source, w.entity,\n"
-        "    o.indicator + o.forward * log_scale(w.forward) + o.backward * log_scale(w.backward) AS amount\n"
+        f"  SELECT w.source, w.entity, {feature_sql.amount(WEIGHTS, 'w')} AS amount\n"
         f"  FROM own o JOIN walk{length} w ON {on}"
     )
 

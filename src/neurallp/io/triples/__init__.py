@@ -1,7 +1,7 @@
 """Triples in files: which formats there are, and how a file or a folder is read and written.
 
 The suffix identifies the format; every file may also be compressed (.gz). One file is a KnowledgeBase, a
-folder with train, and optionally facts, valid and test, is a Split.
+folder with train, and optionally facts, valid and test, is a Split; a packed folder is a KnowledgeBase.
 
 A format is a module of this package that defines `read(path)`, `write(path, triples, prefixes)` or both. To
 add a format, add its module here and its suffixes to `READERS` or `WRITERS`.
@@ -23,6 +23,7 @@ from ...graph.vocabulary import INVERSE_MARK, is_inverse
 from ..files import AnyPath, TripleFile, missing, suffix_of
 from ..names import find_unwritable
 from . import layout, prolog, rdf, tables, text
+from .packed import is_packed, open_packed
 
 #: Suffix -> the module that reads it.
 READERS: dict[str, ModuleType] = {
@@ -42,11 +43,11 @@ PARTS = {"facts": "facts", "train": "train", "valid": "valid", "dev": "valid", "
 Data = AnyPath | KnowledgeBase | Split | Any
 
 
-def load(data: Data, columns: Sequence[str] = ()) -> KnowledgeBase | Split:
+def load(data: Data, columns: Sequence[str] = (), *, numbers: bool = False) -> KnowledgeBase | Split:
     """Return the knowledge base of a file of triples or of a table, or the split of a folder of such files.
 
     `columns` are those of head, relation and tail in text and Parquet, by name or by number from 1, where no
-    usual header names them.
+    usual header names them. With `numbers`, literals of RDF that are numbers or dates are entities.
 
     A knowledge base or a split is returned as it is. Warns of entities that occur only in valid or test (no
     rule can answer about them), and of literals.
@@ -56,7 +57,9 @@ def load(data: Data, columns: Sequence[str] = ()) -> KnowledgeBase | Split:
     if not isinstance(data, str | PathLike):
         return tables.from_table(data)
     path = Path(data)
-    files = {part: read_file(file, columns) for part, file in find_parts(path).items()}
+    if is_packed(path):
+        return open_packed(path)
+    files = {part: read_file(file, columns, numbers=numbers) for part, file in find_parts(path).items()}
     for file in files.values():
         _warn_of_literals(file)
         _warn_of_header(file)
@@ -115,6 +118,21 @@ def find_parts(path: Path) -> dict[str, Path]:
     return parts
 
 
+def find_stream_files(path: Path) -> list[Path]:
+    """Return the file, or of a folder its parts but test, or else all its files of triples."""
+    if not path.exists():
+        raise missing(path)
+    if not path.is_dir():
+        _require_suffix(path, READERS)
+        return [path]
+    candidates = [file for file in sorted(path.iterdir()) if suffix_of(file) in READERS and file.is_file()]
+    if any(_stem(file) == "train" for file in candidates):
+        return [file for part, file in find_parts(path).items() if part != "test"]
+    if not candidates:
+        raise DataError(f"{path} has no triples ({_listed(READERS)}, also .gz). {_contents(path)}")
+    return candidates
+
+
 def _assign(parts: dict[str, Path], part: str, file: Path) -> None:
     if part in parts:
         other = parts[part].name
@@ -149,7 +167,7 @@ def _listed(suffixes: Iterable[str]) -> str:
 # Reading
 
 
-def read_file(path: AnyPath, columns: Sequence[str] = ()) -> TripleFile:
+def read_file(path: AnyPath, columns: Sequence[str] = (), *, numbers: bool = False) -> TripleFile:
     """Return the triples of a file with their line numbers, prefixes and number of literals."""
     path = Path(path)
     if not path.exists():
@@ -157,7 +175,8 @@ def read_file(path: AnyPath, columns: Sequence[str] = ()) -> TripleFile:
     suffix = _require_suffix(path, READERS)
     if columns and suffix in rdf.SUFFIXES:
         raise ConfigError(f"{path} is RDF, which has no columns. Leave --columns out.")
-    file: TripleFile = READERS[suffix].read(path, *([columns] if columns else []))
+    is_rdf = suffix in rdf.SUFFIXES
+    file: TripleFile = rdf.read(path, numbers=numbers) if is_rdf else READERS[suffix].read(path, columns)
     if not file.triples and file.num_literals:
         raise FormatError(
             f"{path}: all {file.num_literals:,} triples end in a literal (text, a number or a date); rules "

@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote
 
 from ...errors import FormatError, brief, import_extra
 from ...graph.knowledge_base import Triple
+from ...graph.numbers import parse_value
 from ..files import TripleFile, atomic_write, read_bytes, suffix_of
 from ..schema import as_error
 from .rdf_depth import require_shallow
@@ -90,16 +91,35 @@ def _is_iri(text: str) -> bool:
     return True
 
 
-def read(path: Path) -> TripleFile:
-    """Return the triples of a file whose objects are entities; those with a literal object are counted."""
-    terms, rows, prefixes, num_literals = _parse(path)
+#: A literal that is short and plain, as numbers and dates are.
+PLAIN = re.compile(r'"([^"\\]{1,40})"(?:\^\^<[^<>]*>)?')
+
+
+def read(path: Path, *, numbers: bool = False) -> TripleFile:
+    """Return the triples of a file whose objects are entities; those with a literal object are counted.
+
+    With `numbers`, literals that are numbers or dates are entities too.
+    """
+    terms, rows, prefixes, num_literals = _parse(path, numbers)
     names = Names(prefixes)
-    short = {term: term if term.startswith("_:") else names.shorten(term[1:-1]) for term in terms}
+    short = {term: _name(term, names) for term in terms}
     triples = [(short[head], short[relation], short[tail]) for head, relation, tail in rows]
     return TripleFile(path, triples, prefixes=prefixes, num_literals=num_literals)
 
 
-def _parse(path: Path) -> tuple[Iterable[str], list[Triple], dict[str, str], int]:
+def _name(term: str, names: Names) -> str:
+    """Return the name of a term in N-Triples notation."""
+    if term.startswith('"'):
+        return term[1 : term.index('"', 1)]
+    return term if term.startswith("_:") else names.shorten(term[1:-1])
+
+
+def _is_value(term: str) -> bool:
+    literal = PLAIN.fullmatch(term)
+    return literal is not None and parse_value(literal[1]) is not None
+
+
+def _parse(path: Path, numbers: bool = False) -> tuple[Iterable[str], list[Triple], dict[str, str], int]:
     """Return terms and triples in N-Triples notation, the prefixes, and the number of literal objects."""
     ox = import_extra("pyoxigraph", "formats")
     content = read_bytes(path)
@@ -118,7 +138,7 @@ def _parse(path: Path) -> tuple[Iterable[str], list[Triple], dict[str, str], int
     rows = []
     for line in lines:
         head, relation, tail = line.removesuffix(" .").split(" ", 2)
-        if not tail.startswith(('"', "<<")):
+        if not tail.startswith(('"', "<<")) or (numbers and _is_value(tail)):
             rows.append((one(head, head), one(relation, relation), one(tail, tail)))
     return terms, rows, dict(parser.prefixes), len(lines) - len(rows)
 

@@ -50,7 +50,7 @@ def read(path: Path, columns: Sequence[str] = ()) -> TripleFile:
     content = read_bytes(path)
     with as_error(lambda why: FormatError(f"{path}: not Parquet ({why}). Write or download it again.")):
         file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=[])
-        names = _find_columns(file.schema_arrow.names, str(path), columns)
+        names = name_columns(file.schema_arrow.names, str(path), columns)
         _require_bounded(path, file.metadata, len(content))
         # A dictionary stays one: names that are repeated in every row are decoded once.
         reader = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=names)
@@ -80,10 +80,10 @@ def write(path: Path, triples: Sequence[Triple], prefixes: Mapping[str, str]) ->
     atomic_write(path, content.getvalue().to_pybytes())
 
 
-def _triples(table: Any, owner: str, columns: Sequence[str] = ()) -> list[Triple]:
+def _triples(table: Any, owner: str, wanted: Sequence[str] = ()) -> list[Triple]:
     pa = import_extra("pyarrow", "formats")
     arrow = pa.table(table)
-    names = _find_columns(arrow.column_names, owner, columns)
+    names = name_columns(arrow.column_names, owner, wanted)
     found = [_names_of(arrow.column(name)) for name in names]
     for name, column in zip(names, found, strict=True):
         if column.null_count:
@@ -113,7 +113,7 @@ def _as_list(column: Any) -> list[str]:
     return found
 
 
-def _find_columns(names: list[str], owner: str, columns: Sequence[str] = ()) -> list[str]:
+def name_columns(names: list[str], owner: str, columns: Sequence[str] = ()) -> list[str]:
     """Return the columns of head, relation and tail."""
     if columns:
         return [names[place] for place in place_columns(columns, names, owner)[0]]

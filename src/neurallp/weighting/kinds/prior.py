@@ -50,7 +50,7 @@ class Prior(DenseKind):
 
 def _frequencies(index: GraphIndex, query: int) -> Ids:
     """Return how many facts have each entity as an answer of `query`."""
-    answers = index.operators.targets[index.operators.operators == query]
+    answers = index.operators.targets_at(index.operators.edges_by_operator(query))
     return np.bincount(answers, minlength=index.num_entities)
 
 

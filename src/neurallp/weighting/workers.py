@@ -1,0 +1,108 @@
+"""Weighting in several processes: queries are fitted independently, so each process takes some of them.
+
+Every fit depends on the facts, the settings and its query alone, so the weights are the same bytes as those
+of one process. The queries of a process that is lost are fitted again in a new one.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from typing import Any
+
+from ..config import WeightingConfig
+from ..errors import NeuralLPError
+from ..graph.knowledge_base import Split
+from .choice import Choice
+from .fitting import Candidates, Weighting
+from .query_fit import FitResult
+
+#: How often processes are started again after some were lost, before the run is given up.
+MAX_RESTARTS = 5
+
+#: Seconds between two looks at whether the run is to stop.
+PATIENCE = 1.0
+
+#: The weighting of a worker process.
+_own: list[Weighting] = []
+
+
+class LostWorkersError(NeuralLPError):
+    """Worker processes that are lost again and again."""
+
+
+class ProcessWeighting(Weighting):
+    """A weighting whose queries are fitted in worker processes; each holds the facts and one thread."""
+
+    def __init__(
+        self, split: Split, config: WeightingConfig, given: Candidates | None = None, *, num_workers: int
+    ) -> None:
+        super().__init__(split, config, given, num_threads=1)
+        self.num_workers = num_workers
+
+    def _pilot_all(
+        self, queries: Sequence[int], pool: Executor, on_done: Callable[[int], None]
+    ) -> dict[int, list[FitResult]]:
+        """Return the cheap fits of queries, for each of the lengths; of as many as there is time for."""
+        found = self.distribute(_pilot, [(query,) for query in queries])
+        return self._collect(queries, found, lambda num: on_done(num // 2))
+
+    def _refine_all(
+        self, choices: Mapping[int, Choice], pool: Executor, on_done: Callable[[int], None]
+    ) -> dict[int, FitResult]:
+        """Return the refined weights of queries; of as many as there is time for."""
+        found = self.distribute(_refine, list(choices.items()))
+        return self._collect([*choices], found, lambda num: on_done(num - num // 2))
+
+    def distribute(self, work: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        """Yield the result of each task in order; None for those that a stopped run did not begin."""
+        done: dict[int, Any] = {}
+        place, restarts = 0, 0
+        while place < len(tasks):
+            if restarts > MAX_RESTARTS:
+                raise LostWorkersError(
+                    f"Worker processes were lost {restarts} times. "
+                    f"Is there memory for {self.num_workers} of them?"
+                )
+            restarts += 1
+            for number, result in self._attempt(work, {i: t for i, t in enumerate(tasks) if i not in done}):
+                done[number] = result
+                while place in done:
+                    yield done[place]
+                    place += 1
+
+    def _attempt(
+        self, work: Callable[..., Any], tasks: Mapping[int, tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield numbers and results of tasks as they are done, until all are or a process is lost."""
+        settings = self.split, self.config, self.given
+        context = get_context("spawn")
+        with ProcessPoolExecutor(self.num_workers, context, initializer=_start, initargs=settings) as pool:
+            waiting: dict[Future[Any], int] = {pool.submit(work, *task): i for i, task in tasks.items()}
+            while waiting:
+                for future in wait(waiting, PATIENCE, FIRST_COMPLETED).done:
+                    number = waiting.pop(future)
+                    if future.cancelled():
+                        yield number, None
+                    elif not isinstance(future.exception(), BrokenProcessPool):
+                        yield number, future.result()
+                if self.should_stop():
+                    for future in waiting:
+                        future.cancel()
+
+
+def _start(split: Split, config: WeightingConfig, given: Candidates) -> None:
+    """Make the weighting of a worker process."""
+    _own[:] = [Weighting(split, config, given, num_threads=1)]
+
+
+def _pilot(query: int) -> list[FitResult]:
+    """Return the cheap fits of a query, in a worker process."""
+    with _own[0]._worker() as worker:
+        return worker.pilot(query, worker.candidates(query))
+
+
+def _refine(query: int, choice: Choice) -> FitResult:
+    """Return the refined weights of a query, in a worker process."""
+    with _own[0]._worker() as worker:
+        return worker.refine(query, choice)

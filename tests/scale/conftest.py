@@ -1,0 +1,24 @@
+import pytest
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """One small Spark session for all tests: starting one takes seconds."""
+    sql = pytest.importorskip("pyspark.sql", reason="Spark is not installed: pip install 'neurallp[spark]'")
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.default.parallelism": "1",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.driver.memory": "1g",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+    }
+    builder = sql.SparkSession.builder.master("local[1]")
+    for key, value in options.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()

@@ -1,0 +1,169 @@
+"""DuckDB and Spark derive what the reasoner predicts: pairs, scores, probabilities and order."""
+
+import json
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+import weighted_samples
+
+from neurallp.errors import DataError
+from neurallp.graph.vocabulary import Relations
+from neurallp.io.triples import write_triples
+from neurallp.io.triples.packed import open_packed, pack
+from neurallp.reasoning.calibration import Calibration
+from neurallp.reasoning.reasoner import Reasoner
+from neurallp.scale.apply import Application, Options
+from neurallp.scale.engines import open_engine
+from neurallp.scale.queries import Wanted
+
+parquet = pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("duckdb", reason="DuckDB is not installed: pip install 'neurallp[sql]'")
+
+CALIBRATION = Calibration(
+    (-9.0, -2.0, 0.5, 6.0),
+    (0.4, 0.2, 0.9, 0.1, 0.6, 0.3, 0.7, 0.5, -0.2),
+    {"r": (-0.5, -1.0, -2.0)},
+    (-0.1, -0.2, -0.3),
+    3.0,
+)
+
+
+def sample(folder, seed, excludes_linked=False):
+    plain = weighted_samples.random_kb(seed, 22)
+    write_triples(folder / "facts.tsv", plain.named_facts())
+    pack(folder / "facts.tsv", folder / "packed")
+    return open_packed(folder / "packed"), weighted_samples.random_rules(plain, seed, excludes_linked)
+
+
+def read(application, query):
+    path = application.path_of(query)
+    return parquet.read_table(path).to_pylist()
+
+
+def expected(kb, weighted, calibration, query, wanted):
+    reasoner = Reasoner(kb, weighted, calibration=calibration)
+    name = weighted.relations.operator_name(query)
+    (found,) = reasoner.predict([name], wanted.k, known=wanted.known)
+    heads, tails = found.ends
+    return found, [(kb.entities[h], kb.entities[t]) for h, t in zip(heads, tails, strict=True)]
+
+
+def check(application, kb, weighted, calibration, wanted):
+    for query in application.options.queries:
+        found, pairs = expected(kb, weighted, calibration, query, wanted)
+        rows = read(application, query)
+        assert [(row["head"], row["tail"]) for row in rows] == pairs
+        assert [row["score"] for row in rows] == pytest.approx(found.scores.tolist(), abs=1e-9)
+        assert [row["known"] for row in rows] == found.is_known.tolist()
+        if calibration is not None:
+            new = ~found.is_known
+            told = np.array([row["probability"] for row in rows], dtype=object)
+            assert told[new].tolist() == pytest.approx(found.probabilities[new].tolist(), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("seed", "excludes_linked", "wanted"),
+    [(0, False, Wanted(3)), (1, True, Wanted(20)), (2, False, Wanted(20, known=True))],
+)
+def test_duckdb_gives_what_the_reasoner_predicts(tmp_path, seed, excludes_linked, wanted):
+    kb, weighted = sample(tmp_path, seed, excludes_linked)
+    options = Options(tuple(range(6)), wanted)
+    application = Application(weighted, kb, CALIBRATION, tmp_path / "out", options)
+    application.run(partial(open_engine, "duckdb", memory="500MB"))
+    check(application, kb, weighted, CALIBRATION, wanted)
+
+
+def test_spark_gives_what_the_reasoner_predicts(tmp_path, spark):
+    kb, weighted = sample(tmp_path, 3)
+    options = Options((4,), Wanted(3))
+    application = Application(weighted, kb, CALIBRATION, tmp_path / "out", options)
+    application.run(partial(open_engine, "spark", memory="1GB"))
+    check(application, kb, weighted, CALIBRATION, options.wanted)
+
+
+def run(application, **options):
+    return application.run(partial(open_engine, "duckdb", memory="500MB", **options))
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
+    kb, weighted = sample(tmp_path, 0)
+    whole = Application(weighted, kb, None, tmp_path / "whole", Options((0, 1, 2)))
+    run(whole)
+    stopped = Application(weighted, kb, None, tmp_path / "out", Options((0, 1, 2)))
+
+    def stop(num):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped.run(partial(open_engine, "duckdb", memory="500MB"), stop)
+    first = stopped.path_of(0)
+    before = first.stat().st_mtime_ns
+    assert not stopped.path_of(1).exists()
+    run(Application(weighted, kb, None, tmp_path / "out", Options((0, 1, 2))))
+    assert first.stat().st_mtime_ns == before
+    assert [read(stopped, query) for query in range(3)] == [read(whole, query) for query in range(3)]
+    assert not (tmp_path / "out" / ".work").exists()
+
+
+def test_results_of_other_options_or_facts_are_not_continued(tmp_path):
+    kb, weighted = sample(tmp_path, 0)
+    run(Application(weighted, kb, None, tmp_path / "out", Options((0,))))
+    facts = list(kb.named_facts())
+    write_triples(tmp_path / "others.tsv", [*facts[1:], (facts[0][2], facts[0][1], "g")])
+    pack(tmp_path / "others.tsv", tmp_path / "others")
+    others = open_packed(tmp_path / "others")
+    with pytest.raises(DataError, match="Give another --out"):
+        run(Application(weighted, others, None, tmp_path / "out", Options((0,))))
+    with pytest.raises(DataError, match="Give another --out"):
+        run(Application(weighted, kb, None, tmp_path / "out", Options((0,), Wanted(2))))
+
+
+def test_sources_in_parts_give_the_same(tmp_path, monkeypatch):
+    kb, weighted = sample(tmp_path, 4, excludes_linked=True)
+    monkeypatch.setattr("neurallp.scale.apply.ROWS_AT_ONCE", 30)
+    application = Application(weighted, kb, CALIBRATION, tmp_path / "out", Options((0, 5)))
+    assert sum(cost.rows for cost in application.costs() if cost.query == 0) > 60
+    run(application)
+    check(application, kb, weighted, CALIBRATION, Wanted())
+
+
+def test_rules_that_explode_are_named_before_anything_is_run_or_left_out_by_choice(tmp_path, monkeypatch):
+    kb, weighted = sample(tmp_path, 0)
+    application = Application(weighted, kb, None, tmp_path / "out", Options((0,)))
+    costs = application.costs()
+    limit = max(cost.rows for cost in costs) - 1
+    costly = [cost for cost in costs if cost.rows > limit]
+    monkeypatch.setattr("neurallp.scale.apply.EXPLODING", limit)
+    with pytest.raises(DataError, match="--max-rows") as error:
+        run(application)
+    assert costly[0].text in str(error.value)
+    assert not (tmp_path / "out").exists()
+    summary = run(Application(weighted, kb, None, tmp_path / "out", Options((0,), max_rows=limit)))
+    assert {each["rule"] for each in summary.left_out} == {cost.text for cost in costly}
+    assert json.loads((tmp_path / "out" / "summary.json").read_text()) == vars(summary)
+
+
+def test_only_likely_answers_are_kept_where_a_probability_is_asked(tmp_path):
+    kb, weighted = sample(tmp_path, 0)
+    every = Application(weighted, kb, CALIBRATION, tmp_path / "every", Options((0,)))
+    run(every)
+    rows = read(every, 0)
+    bound = sorted(row["probability"] for row in rows)[len(rows) // 2] - 1e-6
+    wanted = Wanted(min_probability=bound)
+    likely = Application(weighted, kb, CALIBRATION, tmp_path / "likely", Options((0,), wanted))
+    run(likely)
+    assert read(likely, 0) == [row for row in rows if row["probability"] >= bound]
+    assert 0 < len(read(likely, 0)) < len(rows)
+
+
+def test_a_model_may_number_relations_otherwise_and_lack_some(tmp_path):
+    kb, weighted = sample(tmp_path, 0)
+    assert kb.relations != weighted.relations
+    fewer = kb.with_relations(Relations([*kb.relations[1:], "unheard"]))
+    application = Application(weighted, fewer, None, tmp_path / "out", Options((0,)))
+    run(application)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(application, fewer, weighted, None, Wanted())

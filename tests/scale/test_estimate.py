@@ -1,0 +1,41 @@
+"""The rows that a rule takes are counted, not guessed."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import weighted_samples
+
+from neurallp.graph.packed import PackedKnowledgeBase, PackedOperators
+from neurallp.graph.segments import sort_edges
+from neurallp.rules.paths import find_paths
+from neurallp.scale.estimate import Cost, Estimator
+
+
+def packed(kb):
+    columns = (np.ascontiguousarray(column, np.int32) for column in kb.facts.T)
+    csr = sort_edges(*columns, len(kb.entities), len(kb.relations))
+    return PackedKnowledgeBase(kb.entities, PackedOperators(len(kb.relations), csr), kb.relations)
+
+
+@pytest.mark.parametrize("body", [(0,), (4,), (0, 1), (2, 5), (1, 4, 0)])
+def test_rows_are_the_paths_along_the_body(body):
+    kb = packed(weighted_samples.random_kb(0, 40))
+    pairs = product(range(len(kb.entities)), repeat=2)
+    assert Estimator(kb).paths(body) == sum(
+        1 for ends in pairs for _ in find_paths(kb.operators, body, *ends)
+    )
+
+
+def test_every_rule_but_the_prior_has_a_cost():
+    kb = packed(weighted_samples.random_kb(0))
+    weighted = weighted_samples.random_rules(kb, 0)
+    costs = list(Estimator(kb).costs(weighted, 2))
+    assert len(costs) == len(weighted.queries[2]) - 1
+    assert all(cost.rows >= 0 and cost.text for cost in costs)
+
+
+def test_minutes_and_bytes_grow_with_rows():
+    small, large = (Cost(0, 0, "r <= s", rows) for rows in (10**6, 10**9))
+    assert large.minutes > 100 * small.minutes
+    assert large.num_bytes == 1000 * small.num_bytes
