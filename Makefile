@@ -84,7 +84,7 @@ dist-check: dist
 		if ! command -v python$$version >/dev/null; then echo "Python $$version is not on this machine."; continue; fi; \
 		rm -rf dist/check && python$$version -m venv dist/check || exit 1; \
 		if dist/check/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl; then \
-			(cd dist && check/bin/neurallp demo --people 60 >/dev/null) || exit 1; echo "Python $$version: installed, and the demo runs."; \
+			(cd dist && check/bin/neurallp demo --people 80 >/dev/null) || exit 1; echo "Python $$version: installed, and the demo runs."; \
 		else echo "Python $$version: could not be installed."; fi; \
 	done; rm -rf dist/check
 

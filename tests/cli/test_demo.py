@@ -35,11 +35,11 @@ def test_every_rule_that_demo_marks_as_true_is_true_by_definition(demonstration)
 
 
 def test_demo_prints_rules_an_explained_answer_and_measures_in_order(run):
-    code, out, _ = run("demo", "--people", 40)
+    code, out, _ = run("demo", "--people", 80)
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
     headings = [
-        "A generated family: 40 people",
+        "A generated family: 80 people",
         "Rules learned",
         "true",
         "Who is ",

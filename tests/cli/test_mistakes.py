@@ -30,8 +30,8 @@ def test_a_folder_of_data_in_the_place_of_a_model_is_told(refuse, data, tmp_path
     monkeypatch.chdir(tmp_path)
     name, *rest = arguments
     told = refuse(name, data.parent, *(data if each == "DATA" else each for each in rest))
-    assert str(data.parent / "config.json") in told
-    assert "learn again" in told
+    assert told.startswith(f"{data.parent} holds no model: there is no manifest.json.")
+    assert "neurallp learn DATA --out" in told
     assert not (tmp_path / "out.tsv").exists()
 
 

@@ -209,7 +209,8 @@ def test_weighted_rules_are_weighted_again_with_all_their_kinds(run, data, tmp_p
     assert set(some["kinds"]) == {"chain", "anchored"}
     assert rules_in(tmp_path / "some") <= rules_in(tmp_path / "first")
     write_rules(tmp_path / "all.tsv", rules_to_weigh(load_model(tmp_path / "first"), 0))
-    read = as_json(run, "weigh", tmp_path / "all.tsv", data, "--out", tmp_path / "read")
+    settings = ("--kinds", kinds, *few[2:], "--mine", 0)
+    read = as_json(run, "weigh", tmp_path / "all.tsv", data, "--out", tmp_path / "read", *settings)
     assert read == {**again, "model": str(tmp_path / "read")}
 
 

@@ -282,7 +282,7 @@ def test_the_engine_is_chosen_by_name():
     operators = Case(1).operators
     assert isinstance(make_engine("auto", operators), CpuEngine)
     assert isinstance(make_engine("reference", operators), ReferenceEngine)
-    with pytest.raises(ConfigError, match="There are: auto, cuda, cpu, reference"):
+    with pytest.raises(ConfigError, match="must be one of auto, cuda, cpu, reference"):
         make_engine("abacus", operators)
     with pytest.raises(ConfigError, match="cannot run on 'cuda'"):
         make_engine("cpu", operators, "cuda")

@@ -183,7 +183,7 @@ def is_alive(group):
 def families(tmp_path_factory):
     """Small families, laid out as the public data sets are."""
     folder = tmp_path_factory.mktemp("data")
-    known, new = (family_triples(num_people=60, num_generations=3, seed=seed) for seed in (0, 1))
+    known, new = (family_triples(num_people=90, num_generations=3, seed=seed) for seed in (0, 1))
     for name in ("umls", "kinship", "wn18", "fb15k", "fb15k-237", "wn18rr"):
         _write_split(folder / name, known)
     for base in ("WN18RR", "fb237"):

@@ -20,7 +20,7 @@ def peak():
 def bomb(size):
     """Return `size` zeros, compressed; made piece by piece."""
     content = io.BytesIO()
-    with gzip.GzipFile(fileobj=content, mode="wb", compresslevel=1, mtime=0) as file:
+    with gzip.GzipFile(fileobj=content, mode="wb", compresslevel=9, mtime=0) as file:
         for _ in range(size >> 20):
             file.write(bytes(1 << 20))
     return content.getvalue()

@@ -61,12 +61,19 @@ def with_common_options(command: Callable[..., None]) -> Callable[..., None]:
 @contextmanager
 def _chosen(columns: str, quiet: bool, verbose: bool) -> Iterator[None]:
     """Apply the options while a command runs."""
-    from ..io.triples.layout import parse_columns
-
-    places = columns_of_data.set(parse_columns(columns))
+    places = columns_of_data.set(_parse(columns))
     level = verbosity.set(verbose - quiet)
     try:
         yield
     finally:
         columns_of_data.reset(places)
         verbosity.reset(level)
+
+
+def _parse(columns: str) -> tuple[str, ...]:
+    """Return the columns that were asked for; nothing is imported where there are none."""
+    if not columns:
+        return ()
+    from ..io.triples.layout import parse_columns
+
+    return parse_columns(columns)

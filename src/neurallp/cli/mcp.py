@@ -15,7 +15,7 @@ def mcp(
     host: Annotated[str, typer.Option(help="With --http: the address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="With --http: the port.")] = 8765,
 ) -> None:
-    """Serve MODEL and DATA as tools for language models (Model Context Protocol).
+    """Serve MODEL and DATA to language models (MCP).
 
     The tools are ask, explain, why_not, verify, find_entities and relations. Without --http the server speaks
     on standard input and output, as programs that start it themselves expect.

@@ -21,7 +21,7 @@ def pack(
     ] = "4GB",
     as_json: Json = False,
 ) -> None:
-    """Pack triples into arrays that open at once and that processes share.
+    """Pack triples into arrays on disk that open at once.
 
     Parquet, TSV and N-Triples are streamed. Of a folder with parts, all but test are packed.
     """

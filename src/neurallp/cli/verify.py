@@ -23,7 +23,7 @@ def verify(
     ] = 0.5,
     as_json: Json = False,
 ) -> None:
-    """Say whether a claim is true, likely, unlikely or unknown, and why.
+    """Say whether a claim is true, and why.
 
     True: a fact of DATA; what the rules would say without it is told besides. Unknown: no rule applies, or
     DATA lacks a name.

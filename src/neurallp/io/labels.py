@@ -7,6 +7,7 @@ from pathlib import Path
 from ..errors import FormatError
 from .files import AnyPath, read_bytes, read_utf8, suffix_of
 from .triples import find_parts
+from .triples.packed import is_packed
 from .triples.rdf import SUFFIXES, Names, read_literals
 
 #: The property that RDF has labels in.
@@ -23,6 +24,8 @@ def load_labels(data: AnyPath, given: AnyPath | None = None) -> dict[str, str]:
     """
     if given is not None:
         found = read_labels(given)
+    elif is_packed(data):
+        return {}
     else:
         files = (file for file in find_parts(Path(data)).values() if suffix_of(file) in SUFFIXES)
         found = {name: label for file in files for name, label in _of_rdf(file).items()}

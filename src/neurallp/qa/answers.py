@@ -58,6 +58,7 @@ class WordAnswers(Tabular):
 
     SCHEMA: ClassVar = {
         "entity": "string",
+        "probability": "double",
         "score": "double",
         "confidence": "double",
         "rule": "string",
@@ -66,8 +67,8 @@ class WordAnswers(Tabular):
         "because": "string",
         "num_paths": "int64",
     }
-    SHOWN: ClassVar = ("entity", "score", "because", "in_words")
-    BARS: ClassVar = {"score": None}
+    SHOWN: ClassVar = ("entity", "probability", "because", "in_words")
+    BARS: ClassVar = {"probability": 1.0}
 
     def __len__(self) -> int:
         return len(self.answers)

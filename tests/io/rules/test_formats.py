@@ -13,7 +13,16 @@ from neurallp.rules.rule import Rule, RuleSet
 
 UNCLE = Rule("uncle", ("father", "brother"), 0.5, distinct_ends=True, support=60, num_predictions=120)
 FOLDER = Path(package.__file__).parent
-SHARED = {"__init__", "atoms", "base", "logic", "scored"}
+SHARED = {
+    "__init__",
+    "atoms",
+    "base",
+    "calibrated_prolog",
+    "calibrated_sql",
+    "feature_sql",
+    "logic",
+    "scored",
+}
 
 
 def module(name):

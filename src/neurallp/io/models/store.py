@@ -103,8 +103,8 @@ def read_files(folder: AnyPath, *, without: Collection[str] = (CHECKPOINT,)) -> 
             seen = _find_manifest(folder)
             manifest = _parse(folder, *seen)
             found = {name: _read_part(folder, name) for name in manifest.files if name not in without}
-            if _find_manifest(folder) == seen:  # otherwise it was saved while it was read
-                break
+            if _find_manifest(folder) == seen and None not in found.values():
+                break  # otherwise it was saved while it was read
     contents = {name: content for name, content in found.items() if content is not None}
     for name, content in contents.items():
         if _checksum(content) != manifest.files[name]:
