@@ -1,6 +1,6 @@
 import os
-import resource
 import re
+import resource
 import signal
 import subprocess
 import sys
