@@ -16,8 +16,8 @@ from pathlib import Path
 from threading import get_ident
 from typing import Literal
 
-from ...errors import DataError, ModelError, brief
-from ..files import AnyPath, failed_to_write, hold, read_bytes, sync_folder, write_synced
+from ...errors import ModelError, brief
+from ..files import AnyPath, failed_to_write, hold, sync_folder, write_synced
 from ..schema import as_error, parse_json, to_json
 
 #: The format of all model folders; an older or newer folder is refused.
@@ -152,12 +152,12 @@ def _other_version(folder: Path, found: str, advice: str) -> ModelError:
 def _read_part(folder: Path, name: str) -> bytes | None:
     """Return the content of a file, or None where there is none."""
     for place in _places(folder):
-        if (place / name).exists():
-            try:
-                return read_bytes(place / name)
-            except DataError as error:
-                if (place / name).exists():  # otherwise a save has just moved it
-                    raise damaged(place / name, error) from error
+        try:
+            return (place / name).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):  # not there, or a save has just moved it
+            continue
+        except OSError as error:
+            raise damaged(place / name, error) from error
     return None
 
 
