@@ -45,7 +45,7 @@ $(VENV)/.serving: $(VENV)/.installed
 	touch $@
 
 test: setup
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 lint: setup
 	$(BIN)/ruff check .

@@ -76,8 +76,7 @@ def test_a_model_folder_has_these_files_and_no_others(folder):
     [
         {},
         {"num_steps": 3, "num_controllers": 2, "memory_keys": "present", "normalize": False},
-        {"operators_per_query": 4},
-        {"exclude_source": False, "training_masking": "train"},
+        {"operators_per_query": 4, "exclude_source": False, "training_masking": "train"},
     ],
 )
 def test_a_saved_model_has_the_same_scores_rules_and_measures(split, tmp_path, settings):
