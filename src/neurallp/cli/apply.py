@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.markup import escape
 
-from .completion import complete_relation
-from .options import Data, Json, Source
+from .options import Data, Json, LeastProbability, MaxAnswers, Predicted, Source, WithKnown
 from .output import console, print_json, progress
 
 if TYPE_CHECKING:
@@ -31,15 +30,10 @@ def apply(
     spark: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Spark's master, or sc://host for Spark Connect.")
     ] = "local[*]",
-    relation: Annotated[
-        list[str] | None,
-        typer.Option(autocompletion=complete_relation, help="Only this one (~name: its inverse; repeat)."),
-    ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="Answers to each question, at most.")] = 10,
-    known: Annotated[bool, typer.Option("--known", help="Also answers that are facts of DATA.")] = False,
-    min_probability: Annotated[
-        float, typer.Option(min=0, max=1, help="Only answers that are at least so likely true.")
-    ] = 0.0,
+    relation: Predicted = None,
+    k: MaxAnswers = 10,
+    known: WithKnown = False,
+    min_probability: LeastProbability = 0.0,
     max_rows: Annotated[
         int | None, typer.Option(min=0, help="Leave out rules whose joins yield more rows than this.")
     ] = None,

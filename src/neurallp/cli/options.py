@@ -18,6 +18,20 @@ if TYPE_CHECKING:
     from ..graph.knowledge_base import KnowledgeBase, Split
     from ..reasoning.reasoner import Reasoner
 
+#: What is predicted: options of `predict` and `apply`.
+Predicted = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--relation", autocompletion=complete_relation, help="Only this one (~name: its inverse; repeat)."
+    ),
+]
+MaxAnswers = Annotated[int, typer.Option("-k", min=1, help="Answers to each question, at most.")]
+WithKnown = Annotated[bool, typer.Option("--known", help="Also answers that are facts of DATA.")]
+LeastProbability = Annotated[
+    float,
+    typer.Option("--min-probability", min=0, max=1, help="Only answers that are at least so likely true."),
+]
+
 
 def existing_data(path: Path | None) -> Path | None:
     """Return a path to data; where nothing is there, raise before anything heavy is imported."""

@@ -7,8 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from .completion import complete_relation
-from .options import Data, Json, LabelFile, Source, load_all, load_labels, load_reasoner
+from .options import (
+    Data,
+    Json,
+    LabelFile,
+    LeastProbability,
+    MaxAnswers,
+    Predicted,
+    Source,
+    WithKnown,
+    load_all,
+    load_labels,
+    load_reasoner,
+)
 from .output import console, print_json, progress
 
 if TYPE_CHECKING:
@@ -21,15 +32,10 @@ def predict(
     out: Annotated[
         Path, typer.Option(help="Where the answers go: .parquet, or .tsv, .csv, .jsonl, .nt, .ttl, also .gz.")
     ],
-    relation: Annotated[
-        list[str] | None,
-        typer.Option(autocompletion=complete_relation, help="Only this one (~name: its inverse; repeat)."),
-    ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="Answers to each question, at most.")] = 10,
-    known: Annotated[bool, typer.Option("--known", help="Also answers that are facts of DATA.")] = False,
-    min_probability: Annotated[
-        float, typer.Option(min=0, max=1, help="Only answers that are at least so likely true.")
-    ] = 0.0,
+    relation: Predicted = None,
+    k: MaxAnswers = 10,
+    known: WithKnown = False,
+    min_probability: LeastProbability = 0.0,
     labels: LabelFile = None,
     safe_csv: Annotated[
         bool, typer.Option("--safe-csv", help="Put ' before names that spreadsheets take for formulas.")

@@ -50,7 +50,7 @@ MIN_PROBABILITY = 0.5
 MAX_CALIBRATED_ANSWERS = 10
 NUM_CALIBRATED = 200
 
-#: What the model's own rule counts in a vote with the known phrases likest to one that is not known.
+#: What the model's own rule counts in a vote with the known phrases most similar to one that is not known.
 WEIGHT_OF_MODEL = 0.5
 
 #: The target of a question's rules, which has no relation of its own.
@@ -192,21 +192,21 @@ class QuestionReasoner(BaseReasoner):
         return [self._answer(interpretation.source, scored, i) for i in range(len(scored.entities))]
 
     def nearest(self, phrase: Phrase) -> list[tuple[float, KnownPhrase]]:
-        """Return the known phrases most like a phrase with their likeness, the likest first."""
+        """Return the known phrases most similar to a phrase with their similarity, best first."""
         known = () if self.calibration is None else self.calibration.phrases
         return nearest_phrases(known, phrase, self.model.vocabulary.surprisal)
 
     def read(self, source: int, phrase: Phrase) -> Reading:
-        """Return the rules that a phrase asks for, by the model and by the known phrases that are like it."""
+        """Return the rules that a phrase asks for, by the model and by the known phrases that are similar."""
         rules, near = tuple(self.rules(source, phrase)), self.nearest(phrase)
         if not near or near[0][0] == 1:
             return Reading(rules, Wording(1.0, 1.0, 1.0))
         votes: dict[tuple[str, ...], float] = {}
         if rules and self._applicable(source, rules[0].body) == rules[0].body:
             votes[rules[0].body] = WEIGHT_OF_MODEL
-        for likeness, known in near:
+        for similarity, known in near:
             if body := self._applicable(source, known.body):
-                votes[body] = votes.get(body, 0.0) + likeness
+                votes[body] = votes.get(body, 0.0) + similarity
         body = max(votes, key=lambda each: votes[each], default=())
         agreement = votes.get(body, 0.0) / (sum(votes.values()) or 1.0)
         wording = Wording(self._known_words(phrase), near[0][0], agreement)

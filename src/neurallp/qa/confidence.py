@@ -56,7 +56,7 @@ class KnownPhrase:
         words, position = self.phrase.words, self.phrase.position
         return " ".join((*words[:position], name, *words[position:]))
 
-    def likeness(self, phrase: Phrase, surprisal: Surprisal) -> float:
+    def similarity(self, phrase: Phrase, surprisal: Surprisal) -> float:
         """Return the share of both phrases' words that they have in common, weighted by surprisal squared."""
         if phrase == self.phrase:
             return 1.0
@@ -68,7 +68,7 @@ class KnownPhrase:
 def nearest_phrases(
     known: Sequence[KnownPhrase], phrase: Phrase, surprisal: Surprisal, k: int = 3
 ) -> list[tuple[float, KnownPhrase]]:
-    """Return the known phrases most like a phrase with their likeness, the likest first.
+    """Return the known phrases most similar to a phrase, each with its similarity, the most similar first.
 
     They have the most telling of its known words: "who is the star of" is near "which films does X star in",
     whose rule may be followed from its other end, not near "who is the director of".
@@ -76,7 +76,7 @@ def nearest_phrases(
     words = {word for each in known for word in each.phrase.words}.intersection(phrase.words)
     telling = max(sorted(words), key=surprisal, default=None)
     alike = (each for each in known if telling is None or telling in each.phrase.words)
-    near = ((each.likeness(phrase, surprisal), each) for each in alike)
+    near = ((each.similarity(phrase, surprisal), each) for each in alike)
     return sorted(near, key=lambda pair: -pair[0])[:k]
 
 
@@ -125,8 +125,8 @@ class Wording:
     """How well the wording of a question is known."""
 
     known_words: float = 0.0  # the share of its words that are in training questions
-    likeness: float = 0.0  # to the likest known phrase
-    agreement: float = 0.0  # of the model and the likest known phrases on the rule
+    similarity: float = 0.0  # to the most similar known phrase
+    agreement: float = 0.0  # of the model and the most similar known phrases on the rule
 
 
 def answer_features(confidence: float, wording: Wording, relative_score: float) -> list[float]:
@@ -136,7 +136,7 @@ def answer_features(confidence: float, wording: Wording, relative_score: float) 
     return [
         bounded,
         wording.known_words,
-        wording.likeness,
+        wording.similarity,
         wording.agreement,
         float(np.log(max(relative_score, 1e-12))),
     ]

@@ -17,8 +17,8 @@ MARK = re.compile(r"\[(.*)\]")
 LITERAL = 1.0
 
 
-#: Words, and names, that are spelt at least so alike may be meant for each other (see `difflib`).
-MIN_LIKENESS_OF_WORD, MIN_LIKENESS = 0.75, 0.85
+#: The least similarity (ratio of `difflib`) of a misspelt word, and of a misspelt name, to the right one.
+MIN_WORD_SIMILARITY, MIN_NAME_SIMILARITY = 0.75, 0.85
 
 
 @dataclass(frozen=True)
@@ -82,17 +82,19 @@ class EntityLinker:
     def similar(self, text: str, misspelt: Sequence[Token], limit: int = 5) -> list[Mention]:
         """Return mentions of names that are spelt almost as words of a text, one misspelt word among them.
 
-        The likest come first; names are looked up by the words that resemble a misspelt one.
+        The most similar come first; names are looked up by the words that resemble a misspelt one.
         """
         tokens = tokenise(text)
         found: dict[int, Mention] = {}
         for token in misspelt:
             place = tokens.index(token)
-            for word in get_close_matches(token.word, self._by_word, n=5, cutoff=MIN_LIKENESS_OF_WORD):
+            for word in get_close_matches(token.word, self._by_word, n=5, cutoff=MIN_WORD_SIMILARITY):
                 for name in self._by_word[word]:
                     best = max(_spans_around(tokens, place, name), key=lambda mention: mention.score)
                     entity = self.entities.find(name)
-                    if best.score >= MIN_LIKENESS and best.score > getattr(found.get(entity), "score", 0.0):
+                    if best.score >= MIN_NAME_SIMILARITY and best.score > getattr(
+                        found.get(entity), "score", 0.0
+                    ):
                         found[entity] = Mention(entity, name, best.start, best.stop, best.score)
         return sorted(found.values(), key=lambda mention: (-mention.score, mention.name))[:limit]
 
@@ -103,7 +105,7 @@ class EntityLinker:
         words = [word for word in words if surprisal(word) >= least]
         near = [other for word in words for other in get_close_matches(word, self._by_word, n=3, cutoff=0.8)]
         names = dict.fromkeys(name for word in near for name in self._by_word[word])
-        return sorted(names, key=lambda name: -_likeness(name, words))[:k]
+        return sorted(names, key=lambda name: -_similarity(name, words))[:k]
 
     @cached_property
     def _by_word(self) -> dict[str, list[str]]:
@@ -142,16 +144,16 @@ def _places(tokens: Sequence[Token]) -> Iterator[int]:
 
 
 def _spans_around(tokens: Sequence[Token], place: int, name: str) -> Iterator[Mention]:
-    """Yield the spans with as many words as a name that include one place, scored by their likeness to it."""
+    """Yield the spans around one place with as many words as a name, scored by their similarity to it."""
     key = " ".join(token.word for token in tokenise(name))
     size = key.count(" ") + 1
     for start in range(max(0, place - size + 1), place + 1):
         span = tokens[start : start + size]
-        likeness = SequenceMatcher(None, key, " ".join(token.word for token in span)).ratio()
-        yield Mention(-1, name, span[0].start, span[-1].stop, likeness)
+        similarity = SequenceMatcher(None, key, " ".join(token.word for token in span)).ratio()
+        yield Mention(-1, name, span[0].start, span[-1].stop, similarity)
 
 
-def _likeness(name: str, words: Sequence[str]) -> float:
+def _similarity(name: str, words: Sequence[str]) -> float:
     """Return the similarity of a name to the most similar sequence of as many words."""
     key = " ".join(token.word for token in tokenise(name))
     size = key.count(" ") + 1
