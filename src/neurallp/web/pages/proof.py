@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Query
-from pydantic import Field
+from pydantic import Field, SkipValidation
 
 from ...reasoning.answers import Proof, Reason, WhyNot
 from ...rules.rule import atom
@@ -57,13 +57,28 @@ class ProofPage:
     num_more: int
     follows: bool
     missing: list[MissingRow]
-    drawing: Annotated[str, Field(exclude=True)]
     changes: Changes
+    proof: Annotated[SkipValidation[Proof], Field(exclude=True)]
 
     @property
     def rows(self) -> list[ReasonRow]:
         """The reasons of the table."""
         return [*self.reasons, *self.against]
+
+    @property
+    def has_drawing(self) -> bool:
+        """Whether there are paths of facts to draw."""
+        return any(each.rules[0].is_path_rule for each in (*self.proof.reasons, *self.proof.against))
+
+    @property
+    def drawing(self) -> str:
+        """The paths as SVG with the fact above them."""
+        return self.proof.svg()
+
+    @property
+    def drawing_without_title(self) -> str:
+        """The paths as SVG, for a page that has the fact as its own title."""
+        return self.proof.svg(titled=False)
 
     @property
     def largest(self) -> float:
@@ -101,8 +116,8 @@ def proof(
         (rest_for.num or 0) + (rest_against.num or 0),
         why_not.follows,
         _missing(why_not),
-        _draw(found),
         changes,
+        found,
     )
 
 
@@ -140,7 +155,3 @@ def _missing(found: WhyNot) -> list[MissingRow]:
         )
         for each in found.missing_facts
     ]
-
-
-def _draw(found: Proof) -> str:
-    return found.svg() if found.reasons or found.against else ""
