@@ -3,10 +3,10 @@
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..errors import UnknownNameError
 from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
@@ -14,7 +14,7 @@ from ..graph.name_index import NameIndex
 from ..io.files import AnyPath
 from ..io.models.folders import read_metrics
 from ..pipeline.calibrating import measure as measure_reliability
-from ..pipeline.program import LearnedProgram, Program, load_program
+from ..pipeline.program import LearnedProgram, Program
 from ..pipeline.veto import veto
 from ..reasoning.reasoner import Basis, Reasoner
 from ..reasoning.reliability import Reliability
@@ -22,6 +22,10 @@ from ..rules.rule import Rule, RuleSet
 from ..rules.support import measure
 from ..weighting.weighted_rules import WeightedRules
 from .changes import Changes, as_fact
+from .word_reader import WordReader
+
+if TYPE_CHECKING:
+    from ..pipeline.questions import QuestionProgram
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -69,16 +73,23 @@ class Explorer:
     metrics: Mapping[str, Any] = field(default_factory=dict)
     name: str = "model"
     other: "Explorer | None" = None  # a second model, to compare with
+    reader: WordReader | None = None  # a model of questions in words
+
+    @cached_property
+    def binned(self) -> KnowledgeBase | Split:
+        """The data with the bins of the program in place of numbers, where it has any."""
+        return self.program.binned(self.data)
 
     @cached_property
     def kb(self) -> KnowledgeBase:
         """All facts that questions are answered from."""
-        return self.data.given if isinstance(self.data, Split) else self.data
+        return self.binned.given if isinstance(self.binned, Split) else self.binned
 
     @cached_property
     def split(self) -> Split:
         """The facts in parts: as given, or as `learn` splits one file."""
-        return self.data if isinstance(self.data, Split) else split_triples(self.data, self.program.seed)
+        found = self.binned
+        return found if isinstance(found, Split) else split_triples(found, self.program.seed)
 
     @cached_property
     def reasoner(self) -> Reasoner:
@@ -115,6 +126,8 @@ class Explorer:
         self.reasoner.find_entities("a", 1)
         if len(self.kb.facts) <= FEW_FACTS:
             self.reliability()
+        if self.reader is not None:
+            self.reader.warm_up()
 
     # Changed worlds
 
@@ -246,6 +259,25 @@ class Explorer:
         return program.history if isinstance(program, LearnedProgram) and program.has_model else []
 
 
-def open_explorer(source: AnyPath, data: KnowledgeBase | Split, other: Explorer | None = None) -> Explorer:
-    """Return the explorer of a model folder or a file of rules, with the measures beside it."""
-    return Explorer(load_program(source), data, read_metrics(source), Path(source).resolve().name, other)
+def open_explorer(
+    source: AnyPath,
+    program: Program,
+    data: KnowledgeBase | Split,
+    other: Explorer | None = None,
+    questions: AnyPath | None = None,
+) -> Explorer:
+    """Return the explorer of a program that was loaded from `source`, with the measures beside it.
+
+    `questions` is the folder of a question model, which the first question in words loads.
+    """
+    name, reader = Path(source).resolve().name, None
+    if questions is not None:
+        kb = data.given if isinstance(data, Split) else data
+        reader = WordReader(partial(_load_questions, questions), kb)
+    return Explorer(program, data, read_metrics(source), name, other, reader)
+
+
+def _load_questions(folder: AnyPath) -> "QuestionProgram":
+    from ..pipeline.questions import load_question_model
+
+    return load_question_model(folder)
