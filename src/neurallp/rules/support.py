@@ -35,9 +35,12 @@ def body_ids(rule: Rule, relations: Relations) -> Body:
 # Support
 
 
-def measure(rules: Iterable[Rule], kb: KnowledgeBase) -> RuleSet:
-    """Return the rules with support and predictions counted on the facts of `kb`; a prior has neither."""
-    operators = Operators.of(kb)
+def measure(rules: Iterable[Rule], kb: KnowledgeBase, operators: Operators | None = None) -> RuleSet:
+    """Return the rules with support and predictions counted on the facts of `kb`; a prior has neither.
+
+    `operators` are those of `kb`, where they are made already.
+    """
+    operators = operators or Operators.of(kb)
 
     def measured(rule: Rule) -> Rule:
         if rule.kind == "prior":

@@ -1,7 +1,8 @@
 """What all pages read: a program over one knowledge base, shared by all askers and safe under threads."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -9,6 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..errors import UnknownNameError
+from ..graph.compilation import num_cores
 from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
 from ..graph.name_index import NameIndex
 from ..io.files import AnyPath
@@ -31,9 +33,6 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 Reliabilities = Mapping[str, Mapping[str, Reliability]]
-
-#: Probabilities are measured at the start on so many facts; on more, when a person asks.
-FEW_FACTS = 20_000
 
 #: Changed worlds that are kept, each an index of all facts.
 MAX_WORLDS = 8
@@ -116,18 +115,6 @@ class Explorer:
     @cached_property
     def _relation_names(self) -> NameIndex:
         return NameIndex(self.reasoner.relations.names)
-
-    def warm_up(self) -> None:
-        """Build the index of all facts and load what the first question needs."""
-        if len(self.kb.facts):
-            head, relation, _ = next(self.kb.named_facts())
-            if relation in self.reasoner.relations:
-                self.reasoner.ask(head=head, relation=relation)
-        self.reasoner.find_entities("a", 1)
-        if len(self.kb.facts) <= FEW_FACTS:
-            self.reliability()
-        if self.reader is not None:
-            self.reader.warm_up()
 
     # Changed worlds
 
@@ -224,8 +211,13 @@ class Explorer:
             return rule
         return self.keep(("counted", query, number), lambda: self._count(rule))
 
+    def count(self, query: int, numbers: Iterable[int]) -> None:
+        """Count some rules of a query on all cores; `counted` returns them at once then."""
+        with ThreadPoolExecutor(num_cores()) as pool:
+            list(pool.map(partial(self.counted, query), numbers))
+
     def _count(self, rule: Rule) -> Rule:
-        (counted,) = measure([rule], self.reasoner.kb)
+        (counted,) = measure([rule], self.reasoner.kb, self.reasoner.operators)
         return counted
 
     # Probabilities

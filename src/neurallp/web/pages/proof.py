@@ -7,6 +7,7 @@ from fastapi import Query
 from pydantic import Field, SkipValidation
 
 from ...reasoning.answers import Proof, Reason, WhyNot
+from ...reasoning.audit import probability_if_unknown
 from ...rules.rule import atom
 from ..changes import UNCHANGED, Changes
 from ..explorer import Explorer
@@ -40,7 +41,10 @@ class MissingRow:
 
 @dataclass(frozen=True)
 class ProofPage:
-    """The reasons for and against a fact, which add up to its score with what is not shown."""
+    """The reasons for and against a fact, which add up to its score with what is not shown.
+
+    It follows where it is known or where rules conclude it; where not, a fact may be missing.
+    """
 
     fact: Fact
     text: str
@@ -97,15 +101,15 @@ def proof(
 ) -> ProofPage:
     """Why a fact has its score; where it does not follow, which facts are missing."""
     reasoner = explorer.world(changes)
-    found = reasoner.explain(head, relation, tail, k)
-    why_not = reasoner.why_not(head, relation, tail, k)
+    found = reasoner.explain(head, relation, tail, k, with_terms=False)
     answer, (rest_for, rest_against) = found.answer, found.rests
+    why_not = None if answer.is_known else reasoner.why_not(head, relation, tail, k)
     return ProofPage(
         Fact(head, relation, tail),
         atom(relation, head, tail),
         answer.is_known,
         answer.probability,
-        reasoner.verify(head, relation, tail, 1).probability if answer.is_known else None,
+        probability_if_unknown(reasoner, (head, relation, tail)) if answer.is_known else None,
         answer.score,
         answer.rank,
         answer.num_candidates,
@@ -114,8 +118,8 @@ def proof(
         rest_for.contribution,
         rest_against.contribution,
         (rest_for.num or 0) + (rest_against.num or 0),
-        why_not.follows,
-        _missing(why_not),
+        why_not is None or why_not.follows,
+        [] if why_not is None else _missing(why_not),
         changes,
         found,
     )
