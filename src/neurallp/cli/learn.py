@@ -191,7 +191,7 @@ def _save(
 
 def _is_empty(program: "LearnedProgram") -> bool:
     weighted = program.weighted_rules
-    return not program.has_model and (weighted is None or weighted.num_of_kinds.keys() <= {"prior"})
+    return not program.has_model and (weighted is None or not weighted.depends_on_source)
 
 
 def _report(program: "LearnedProgram", out: Path, metrics: dict[str, Any], as_json: bool) -> None:

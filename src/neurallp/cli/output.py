@@ -255,7 +255,7 @@ def _numbers(rule: "Rule", weighted: bool, counted: bool) -> list[str]:
 
 def _described(group: "RuleGroup") -> str:
     """Return, as markup, a rule with how many others conclude the same, and below its example."""
-    if group.rule.kind == "prior":
+    if group.rule.ignores_source:
         way = "rarer" if group.rule.is_against else "more common"
         return f"the {way} an answer is, the better"
     similar = f"  (+{len(group.similar)} similar)" if group.similar else ""

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from ..errors import ConfigError, require_choice, require_positive
+from .kinds import KINDS as KINDS
 from .plan_log import PlanLog
 
 Preset = Literal["default", "paper"]
@@ -25,16 +26,6 @@ Masking = Literal["auto", "fact", "pair", "both"]
 EncoderName = Literal["order", "mean"]
 Signs = Literal["non-negative", "any"]
 Linked = Literal["auto", "exclude", "include"]
-
-#: The kinds of rules that can be weighted.
-KINDS = {
-    "chain": "neurallp.weighting.kinds.chain",
-    "prior": "neurallp.weighting.kinds.prior",
-    "unary": "neurallp.weighting.kinds.unary",
-    "anchored": "neurallp.weighting.kinds.anchored",
-    "mirrored": "neurallp.weighting.kinds.mirrored",
-    "against": "neurallp.weighting.kinds.against",
-}
 
 #: The engines by name, the fastest first, and the module of each.
 ENGINES = {

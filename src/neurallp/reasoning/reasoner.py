@@ -115,7 +115,7 @@ class Reasoner(BaseReasoner):
         """Return what rules add to a score, with the strongest path of the first."""
         paths = iter(share.paths)
         path = self._names(next(paths))
-        if share.rules[0].kind == "prior":
+        if share.rules[0].ignores_source:
             return Reason(share.rules, path, share.contribution, num_others=self._num_others(*ends))
         num_paths = 1 + sum(1 for _ in islice(paths, MAX_PATHS))
         return Reason(share.rules, path, share.contribution, num_paths)

@@ -93,5 +93,5 @@ def _belief(proof: Proof) -> float:
 def _has_rule(proof: Proof) -> bool:
     """Return whether any rule but a prior is for or against the answer."""
     shown: tuple[Reason, ...] = (*proof.reasons, *proof.against)
-    kinds = {rule.kind for reason in shown for rule in reason.rules}
-    return bool(kinds - {"prior"}) or any(rest.num != 0 for rest in proof.rests)
+    depends = any(not rule.ignores_source for reason in shown for rule in reason.rules)
+    return depends or any(rest.num != 0 for rest in proof.rests)

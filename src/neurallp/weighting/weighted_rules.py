@@ -67,6 +67,11 @@ class WeightedRules:
         counts = Counter(rule.kind for each in self.queries.values() for rule in each.rules)
         return {kind: counts[kind] for kind in KINDS if counts[kind]}
 
+    @property
+    def depends_on_source(self) -> bool:
+        """Whether any rule gives different sources different answers, as a prior does not."""
+        return not all(KINDS[kind].ignores_source for kind in self.num_of_kinds)
+
     def excludes_source(self, query: int) -> bool:
         """Return whether the source is no candidate answer, as no fact of the relation is reflexive."""
         return not self.reflexive[query % len(self.relations)]
