@@ -9,14 +9,20 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 setup: $(VENV)/.developed
 
 # Made anew only when what is to be installed changes; a stamp is written last, so a broken set-up is repeated.
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.created: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.created
 	$(INSTALL) .
 	touch $@
 
-$(VENV)/.developed: $(VENV)/.installed
-	$(INSTALL) '.[dev]'
-	touch $@
+# Python compiles what is imported, which is a fraction of what is installed; and Spark, which comes without a
+# wheel, is packed into one without compression.
+$(VENV)/.developed: $(VENV)/.created
+	printf '[bdist_wheel]\ncompression = stored\n' > $(VENV)/wheels.cfg
+	DIST_EXTRA_CONFIG=$(abspath $(VENV)/wheels.cfg) $(INSTALL) '.[dev]' --no-compile
+	touch $(VENV)/.installed $@
 
 $(VENV)/.releasing: $(VENV)/.developed
 	$(INSTALL) '.[release]'
