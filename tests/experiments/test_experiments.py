@@ -145,9 +145,8 @@ sys.path.insert(0, {tests!r})
 from test_experiments import TableRow, Experiment, TableSpec, jobs_of, loiter, run
 if __name__ == "__main__":
     out = Path({out!r})
-    rows = tuple(
-        TableRow({{"n": str(s)}}, {{}}, loiter, {{"seconds": s, "started": str(out / f"started {{s}}")}}) for s in (0, 60)
-    )
+    arguments = ({{"seconds": s, "started": str(out / f"started {{s}}")}} for s in (0, 60))
+    rows = tuple(TableRow({{"n": str(each["seconds"])}}, {{}}, loiter, each) for each in arguments)
     for job, outcome in run(jobs_of(Experiment((TableSpec("t", (), rows),)), 1, out), 2):
         (out / "ready").touch()
 """

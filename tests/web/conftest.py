@@ -30,7 +30,8 @@ FLAGS = [
 def program(make_once, split):
     """A program that knows few rules of the family."""
     return make_once(
-        lambda: learn(split, Plan(None, None, WeightingConfig(num_candidates=30, max_rules=12))), "web program"
+        lambda: learn(split, Plan(None, None, WeightingConfig(num_candidates=30, max_rules=12))),
+        "web program",
     )
 
 
