@@ -4,6 +4,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
+# Python keeps what it has compiled, whatever the environment says: tests start many processes.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: setup system demo serve test lint format check docs dist dist-check bench torture fuzz mutants audit clean
 
 setup: $(VENV)/.developed
