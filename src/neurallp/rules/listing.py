@@ -80,7 +80,7 @@ def lower_bound(successes: float, trials: float) -> float:
     """Return Wilson's lower bound of a share.
 
     >>> round(lower_bound(9, 10), 2), round(lower_bound(900, 1000), 2), lower_bound(0, 0)
-    (0.66, 0.88, 0.0)
+    (0.65, 0.88, 0.0)
     """
     if not trials:
         return 0.0
