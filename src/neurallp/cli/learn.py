@@ -17,7 +17,6 @@ from .options import (
     Json,
     Resume,
     Workers,
-    choose_device,
     load_split,
     require_new,
     with_settings,
@@ -110,7 +109,7 @@ def learn(
     from ..pipeline.learn import learn as learn_program
     from .callbacks import LearningProgress
 
-    where = "cpu" if workers > 1 else choose_device(device, engine)
+    where = "cpu" if workers > 1 else device
     wanted |= {"engine": engine, "device": where, "workers": workers}
     with nullcontext() if dry_run else locked(out):
         with LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks:

@@ -209,17 +209,6 @@ def _parse(setting: tuple["Field[Any]", Any], value: Any) -> Any:
         ) from None
 
 
-def choose_device(name: str, engine: str = "auto") -> str:
-    """Return the device to learn on; `auto` is a GPU where there is one that the engine can use."""
-    if name != "auto":
-        return name
-    if engine == "cpu":
-        return "cpu"
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
 def load_split(path: Path, seed: int, num_facts: int | None = None, *, numbers: bool = False) -> "Split":
     """Return the split of a folder, or one made from a file by `seed`; of a sample where a size is given."""
     from ..graph.knowledge_base import Split, split_triples

@@ -15,7 +15,6 @@ from .options import (
     Force,
     Json,
     Resume,
-    choose_device,
     existing_data,
     load_known,
     require_new,
@@ -104,7 +103,7 @@ def learn(
     from ..pipeline.questions import learn_questions
     from .callbacks import QuestionTrainingProgress
 
-    where = {"engine": engine, "device": choose_device(device, engine)}
+    where = {"engine": engine, "device": device}
     with locked(out):
         with QuestionTrainingProgress(out, resume=resume, quiet=as_json) as callbacks:
             program = learn_questions(facts, asked, preset=preset, callbacks=callbacks, **where, **settings)

@@ -16,7 +16,6 @@ from .options import (
     Force,
     Json,
     Workers,
-    choose_device,
     existing_source,
     load_split,
     require_new,
@@ -83,7 +82,7 @@ def weigh(
     with locked(out):
         with ShownProgress(quiet=as_json) as callbacks:
             plan = Plan(None, None, config)
-            where = "cpu" if workers > 1 else choose_device(device)
+            where = "cpu" if workers > 1 else device
             made = learn(split, plan, given=given, device=where, callbacks=callbacks, workers=workers)
         blind = split.without_test()
         metrics = evaluate_parts(made, blind, ["valid"], "auto", as_json) if len(blind.valid) else {}

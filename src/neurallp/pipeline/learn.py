@@ -49,6 +49,10 @@ if TYPE_CHECKING:
 #: What may be done with numbers and dates that are objects of facts.
 NUMBERS = ("entities", "bins")
 
+#: Devices with which rules are weighted on the CPU: for `auto` too, as their sparse features are gathered and
+#: fitted faster there. The neural model is then trained on a GPU where there is one.
+ON_CPU = ("cpu", "auto")
+
 #: Epochs of the neural model in the trial whether its training pays.
 TRIAL_EPOCHS = 3
 
@@ -116,7 +120,7 @@ def _wants_bins(settings: dict[str, Any]) -> bool:
 
 def _require_device(device: str) -> None:
     """Raise unless a device can be used; the CPU always can, so torch is not loaded for it."""
-    if device != "cpu":
+    if device not in ON_CPU:
         from ..neural.training import require_device
 
         require_device(device)
@@ -303,8 +307,9 @@ def prepare(
     import torch
 
     from ..neural.model import NeuralLP
-    from ..neural.training import Training, require_device
+    from ..neural.training import Training, choose_device, require_device
 
+    device = choose_device(device, engine)
     split = data if isinstance(data, Split) else split_triples(data, training_config.seed)
     if not len(split.train):
         raise DataError("There is nothing to learn from: the part 'train' is empty.")
@@ -367,11 +372,11 @@ def make_weighting(
     """Return what mines rules and fits their weights, with those `given`, on a device or in processes."""
     from ..weighting.fitting import Weighting
 
-    if device == "cpu" and num_workers > 1:
+    if device in ON_CPU and num_workers > 1:
         from ..weighting.workers import ProcessWeighting
 
         return ProcessWeighting(split, config, given, num_workers=num_workers)
-    if device == "cpu":
+    if device in ON_CPU:
         return Weighting(split, config, given)
     from ..weighting.fitting_gpu import GpuWeighting
 

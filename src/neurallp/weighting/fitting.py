@@ -304,7 +304,8 @@ class Worker:
         Questions are sampled: others than those that bodies are mined between, as far as there are others.
         """
         weighting = self.weighting
-        questions = self.sample(query, self.config.num_counted, skip=self.config.num_pairs)
+        num_mined = self.config.pairs_for(len(self.questions(query)))
+        questions = self.sample(query, self.config.num_counted, skip=num_mined)
         mask_pair = weighting.edge_masking.mask_pair(questions)
         exclude_source = bool(excludes_source(self.index.kb.reflexive_relations, query))
         batch = ask(query, questions.sources, questions.answers, mask_pair, exclude_source)

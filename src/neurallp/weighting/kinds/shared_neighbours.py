@@ -40,7 +40,7 @@ class SharedNeighbours(Kind):
     def find(self, search: CandidateSearch, query: int, max_length: int) -> list[Candidate]:
         """Return the operators that predict known answers most often and most precisely."""
         every = [Candidate(self.name, (k,)) for k in range(search.index.num_operators)]
-        predicted, right = search.count(query, every, search.sample(query, search.config.num_pairs)).T
+        predicted, right = search.count(query, every, search.sample(query, search.config.num_counted)).T
         scores = right**2 / np.maximum(predicted, 1)
         order = np.argsort(-scores, kind="stable")[:MAX_RULES]
         return [every[k] for k in order[scores[order] > 0]]
