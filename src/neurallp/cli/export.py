@@ -143,11 +143,15 @@ def _saved_or_recovered(model: Path, limit: int | None, min_share: float) -> Rul
 
 
 def _chosen(rules: RuleSet, query: str | None, min_share: float) -> RuleSet:
+    from ..graph.vocabulary import Relations, relation_of
     from ..rules.rule import RuleFilter
 
-    if query is not None and query not in rules.targets:
-        raise UnknownNameError.among("relation", query, rules.targets, "The rule set")
-    return (rules if query is None else rules.about(query)).select(RuleFilter(min_share))
+    if query is not None:
+        query = Relations(dict.fromkeys(map(relation_of, rules.targets))).canonical_operator(query)
+        if query not in rules.targets:
+            raise UnknownNameError.among("relation", query, rules.targets, "The rule set")
+        rules = rules.about(query)
+    return rules.select(RuleFilter(min_share))
 
 
 def require_distinct(rules: RuleSet, which: Distinction | None) -> RuleSet:

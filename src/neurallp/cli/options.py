@@ -13,6 +13,7 @@ from ..config import ENGINE_CHOICES
 from ..errors import ConfigError
 from .common import columns_of_data
 from .completion import complete_entity, complete_relation
+from .output import printed_names
 
 if TYPE_CHECKING:
     from ..graph.knowledge_base import KnowledgeBase, Split
@@ -220,12 +221,20 @@ def choose_device(name: str, engine: str = "auto") -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def load_split(path: Path, seed: int, num_facts: int | None = None, *, numbers: bool = False) -> "Split":
-    """Return the split of a folder, or one made from a file by `seed`; of a sample where a size is given."""
-    from ..graph.knowledge_base import Split, split_triples
+def _load(path: Path, *, numbers: bool) -> "KnowledgeBase | Split":
+    """Return what a path holds; its names are those that will be printed."""
     from ..io.triples import load
 
     data = load(path, columns_of_data.get(), numbers=numbers)
+    printed_names.set((data.entities, data.relations))
+    return data
+
+
+def load_split(path: Path, seed: int, num_facts: int | None = None, *, numbers: bool = False) -> "Split":
+    """Return the split of a folder, or one made from a file by `seed`; of a sample where a size is given."""
+    from ..graph.knowledge_base import Split, split_triples
+
+    data = _load(path, numbers=numbers)
     if num_facts is not None:
         from ..scale.sampling import sample
 
@@ -236,18 +245,16 @@ def load_split(path: Path, seed: int, num_facts: int | None = None, *, numbers: 
 def load_known(path: Path, *, numbers: bool = False) -> "KnowledgeBase":
     """Return all facts that questions are answered from: every part of a folder but test."""
     from ..graph.knowledge_base import Split
-    from ..io.triples import load
 
-    data = load(path, columns_of_data.get(), numbers=numbers)
+    data = _load(path, numbers=numbers)
     return data.given if isinstance(data, Split) else data
 
 
 def load_all(path: Path, *, numbers: bool = False) -> "KnowledgeBase":
     """Return the facts of every part, test included: nothing of these is new."""
     from ..graph.knowledge_base import KnowledgeBase, Split
-    from ..io.triples import load
 
-    data = load(path, columns_of_data.get(), numbers=numbers)
+    data = _load(path, numbers=numbers)
     if not isinstance(data, Split):
         return data
     return KnowledgeBase(data.entities, data.relations, data.true_triples)
@@ -258,7 +265,9 @@ def load_reasoner(model: Path, data: Path) -> "Reasoner":
     from ..pipeline.program import load_program
 
     program = load_program(model)
-    return program.reasoner(load_known(data, numbers=program.numbers is not None))
+    reasoner: Reasoner = program.reasoner(load_known(data, numbers=program.numbers is not None))
+    printed_names.set((reasoner.kb.entities, reasoner.relations))
+    return reasoner
 
 
 def load_labels(data: Path, given: Path | None) -> dict[str, str]:

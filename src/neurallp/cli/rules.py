@@ -8,7 +8,7 @@ import typer
 from ..config import RuleOrder
 from .completion import complete_relation
 from .options import Json, LabelFile, Model, existing_data, load_known, load_labels, load_split
-from .output import console, listing_table, log, print_json, print_line
+from .output import console, listing_table, log, print_json, print_line, printed_names
 
 if TYPE_CHECKING:
     from ..pipeline.program import Program
@@ -70,8 +70,7 @@ def rules(
 
     data = data or facts
     program: Program = load_model(model)
-    for name in (*(allow or ()), *(deny or ())):
-        program.relations.id(name)
+    printed_names.set((program.relations,))
     note = "" if few is None else _keep_few(program, model, data, few)
     kb = None if data is None else load_known(data, numbers=program.numbers is not None)
     wanted = RuleFilter(min_share, max_length, allow, deny or (), min_confidence, min_support)
