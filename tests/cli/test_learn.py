@@ -200,7 +200,7 @@ def test_numbers_become_ranges_that_rules_and_questions_use(run, tmp_path):
     assert run("learn", tmp_path / "people.tsv", "--out", model, "-q", *flags)[0] == 0
     ranges = load_model(model).numbers.bins["born"].names
     assert ranges[0].startswith("< 19")
-    printed = run("rules", model, "--query", "born", "--limit", 99)[1]
+    printed = run("rules", model, "--relation", "born", "--limit", 99)[1]
     assert any(f"Y = {name}" in printed for name in ranges[1:-1])
     new = [("zoe", "born", "1999"), ("yan", "born", "1885"), ("yan", "era", "old"), ("p1", "era", "new")]
     write_triples(tmp_path / "new.tsv", new)

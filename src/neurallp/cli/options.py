@@ -19,6 +19,16 @@ if TYPE_CHECKING:
     from ..graph.knowledge_base import KnowledgeBase, Split
     from ..reasoning.reasoner import Reasoner
 
+#: The relation whose rules are wanted: `rules` and `export`.
+RulesOf = Annotated[
+    str | None,
+    typer.Option(
+        "--relation",
+        autocompletion=complete_relation,
+        help="Only this relation's rules (~name: its inverse).",
+    ),
+]
+
 #: What is predicted: options of `predict` and `apply`.
 Predicted = Annotated[
     list[str] | None,
@@ -83,6 +93,12 @@ Data = Annotated[
         help="A file of triples, a folder with train [facts, valid, test], or a packed folder.",
     ),
 ]
+OptionalData = Annotated[
+    Path | None,
+    typer.Argument(metavar="DATA", callback=existing_data, help="Facts to count confidence and support on."),
+]
+#: What earlier versions took DATA by, where it may be left out.
+GivenData = Annotated[Path | None, typer.Option("--data", hidden=True, callback=existing_data)]
 Model = Annotated[
     Path,
     typer.Argument(

@@ -154,9 +154,8 @@ def name_parts(
     lost = sum(len(numbered[name]) - len(kept[name]) for name in parts)
     none = np.empty((0, 3), dtype=np.int64)
     facts, train, valid, test = (kept.get(name, none) for name in ("facts", "train", "valid", "test"))
-    names, operators = (
-        each.with_prefixes(prefixes or {}) for each in (Vocabulary(entities), Relations(relations))
-    )
+    names = Vocabulary(entities).with_prefixes(prefixes or {})
+    operators = Relations(relations).with_prefixes(prefixes or {})
     return Split(names, operators, facts, train, valid, test, lost)
 
 
