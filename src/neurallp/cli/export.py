@@ -78,6 +78,7 @@ def export(
     are merged, and rules by which a fact implies itself are dropped.
     """
     from ..io.rules import export_rules
+    from ..pipeline.program import load_program
     from ..rules.simplify import simplify
 
     require_choice("--format", form, [*SCORED, *sorted(EXPORTS)])
@@ -87,7 +88,8 @@ def export(
     data = data or given
     found, cost = _rules_of(model, data, few, limit, min_share)
     simplified = simplify(require_distinct(_chosen(found, relation, min_share), distinct))
-    rules, subsumed = count_and_compare(simplified.rules, data)
+    kb = None if data is None else load_known(data, load_program(model))
+    rules, subsumed = count_and_compare(simplified.rules, kb)
     kept = RuleSet(export_rules(out, rules, form, parse_prefixes(prefix)))
     counts = {"merged": simplified.num_merged, "vacuous": simplified.num_vacuous}
     left_out = len(rules) - len(kept)
@@ -128,7 +130,7 @@ def _rules_of(
         return _saved_or_recovered(model, limit, min_share), NOT_FITTED if weighted else ""
     if data is None:
         raise ConfigError("--few fits a theory to facts. Give them: neurallp export MODEL DATA.")
-    theory = plain_theory(program, load_split(data, program.seed), few or DEFAULT_FEW)
+    theory = plain_theory(program, load_split(data, program.seed, program=program), few or DEFAULT_FEW)
     return theory.rules, theory.cost
 
 
@@ -164,14 +166,13 @@ def require_distinct(rules: RuleSet, which: Distinction | None) -> RuleSet:
     return require_distinct_ends(rules) if which == "ends" else require_distinct_variables(rules)
 
 
-def count_and_compare(rules: RuleSet, data: Path | None) -> "tuple[RuleSet, dict[Rule, Rule]]":
-    """Return the rules with support counted on data, where it is given, and those that others subsume."""
+def count_and_compare(rules: RuleSet, kb: "KnowledgeBase | None") -> "tuple[RuleSet, dict[Rule, Rule]]":
+    """Return the rules with support counted on facts, where they are given, and those that others subsume."""
     from ..rules.simplify import find_subsumed
     from ..rules.support import measure
 
-    if data is None:
+    if kb is None:
         return rules, {}
-    kb: KnowledgeBase = load_known(data)
     counted = measure(rules, kb)
     return counted, find_subsumed(counted, kb)
 

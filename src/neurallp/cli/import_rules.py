@@ -7,7 +7,7 @@ import typer
 
 from ..io.rules import IMPORTS
 from .export import Distinct, count_and_compare, report_rules, require_distinct
-from .options import GivenData, Json, OptionalData, existing_data
+from .options import GivenData, Json, OptionalData, existing_data, load_known
 
 
 def import_rules(
@@ -35,7 +35,8 @@ def import_rules(
     file = exchange.import_rules(rules, form)
     # Imported confidences are measured on facts, so those of equal rules do not add up.
     simplified = simplify(require_distinct(file.rules, distinct), combine=max)
-    found, subsumed = count_and_compare(simplified.rules, data or given)
+    facts = data or given
+    found, subsumed = count_and_compare(simplified.rules, None if facts is None else load_known(facts))
     write_rules(out, found)
     counts = {"skipped": file.num_skipped, "merged": simplified.num_merged, "vacuous": simplified.num_vacuous}
     report_rules(out, "tsv", found, counts, subsumed, as_json)

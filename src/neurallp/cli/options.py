@@ -17,6 +17,7 @@ from .output import printed_names
 
 if TYPE_CHECKING:
     from ..graph.knowledge_base import KnowledgeBase, Split
+    from ..pipeline.program import Program
     from ..reasoning.reasoner import Reasoner
 
 #: The relation whose rules are wanted: `rules` and `export`.
@@ -237,20 +238,32 @@ def choose_device(name: str, engine: str = "auto") -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def _load(path: Path, *, numbers: bool) -> "KnowledgeBase | Split":
-    """Return what a path holds; its names are those that will be printed."""
+def _load(path: Path, program: "Program | None" = None, *, numbers: bool = False) -> "KnowledgeBase | Split":
+    """Return what a path holds, with the bins of a program; its names are those that will be printed."""
     from ..io.triples import load
 
-    data = load(path, columns_of_data.get(), numbers=numbers)
+    bins = None if program is None else program.numbers
+    data = load(path, columns_of_data.get(), numbers=numbers or bins is not None)
+    data = data if bins is None else bins.apply(data)
     printed_names.set((data.entities, data.relations))
     return data
 
 
-def load_split(path: Path, seed: int, num_facts: int | None = None, *, numbers: bool = False) -> "Split":
-    """Return the split of a folder, or one made from a file by `seed`; of a sample where a size is given."""
+def load_split(
+    path: Path,
+    seed: int,
+    num_facts: int | None = None,
+    *,
+    program: "Program | None" = None,
+    numbers: bool = False,
+) -> "Split":
+    """Return the split of a folder, or one made from a file by `seed`; of a sample where a size is given.
+
+    With a program that has bins, or with `numbers`, literals that are numbers or dates are facts too.
+    """
     from ..graph.knowledge_base import Split, split_triples
 
-    data = _load(path, numbers=numbers)
+    data = _load(path, program, numbers=numbers)
     if num_facts is not None:
         from ..scale.sampling import sample
 
@@ -258,19 +271,19 @@ def load_split(path: Path, seed: int, num_facts: int | None = None, *, numbers: 
     return data if isinstance(data, Split) else split_triples(data, seed)
 
 
-def load_known(path: Path, *, numbers: bool = False) -> "KnowledgeBase":
+def load_known(path: Path, program: "Program | None" = None) -> "KnowledgeBase":
     """Return all facts that questions are answered from: every part of a folder but test."""
     from ..graph.knowledge_base import Split
 
-    data = _load(path, numbers=numbers)
+    data = _load(path, program)
     return data.given if isinstance(data, Split) else data
 
 
-def load_all(path: Path, *, numbers: bool = False) -> "KnowledgeBase":
+def load_all(path: Path, program: "Program | None" = None) -> "KnowledgeBase":
     """Return the facts of every part, test included: nothing of these is new."""
     from ..graph.knowledge_base import KnowledgeBase, Split
 
-    data = _load(path, numbers=numbers)
+    data = _load(path, program)
     if not isinstance(data, Split):
         return data
     return KnowledgeBase(data.entities, data.relations, data.true_triples)
@@ -280,8 +293,12 @@ def load_reasoner(model: Path, data: Path) -> "Reasoner":
     """Return a reasoner with the program of `model` over the facts of `data`."""
     from ..pipeline.program import load_program
 
-    program = load_program(model)
-    reasoner: Reasoner = program.reasoner(load_known(data, numbers=program.numbers is not None))
+    return bind(load_program(model), data)
+
+
+def bind(program: "Program", data: Path) -> "Reasoner":
+    """Return a reasoner with a program over the facts of `data`."""
+    reasoner: Reasoner = program.reasoner(load_known(data, program))
     printed_names.set((reasoner.kb.entities, reasoner.relations))
     return reasoner
 

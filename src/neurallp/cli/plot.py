@@ -83,7 +83,7 @@ def reliability(model: Source, data: Data, out: Out = Path("reliability.png"), a
     program = load_program(model)
     if program.calibration is None:
         raise ModelError(f"{model} is not calibrated. Run `neurallp calibrate {model} {data}` first.")
-    split = load_split(data, program.seed)
+    split = load_split(data, program.seed, program=program)
     with progress("Asking", quiet=as_json) as bar:
         found = measure(program.basis, program.calibration, split, bar.advance)
     draw_reliability({group: choices["shown"] for group, choices in found.items()}, out)

@@ -70,7 +70,7 @@ def rules(
     program: Program = load_model(model)
     printed_names.set((program.relations,))
     note = "" if few is None else _keep_few(program, model, data, few)
-    kb = None if data is None else load_known(data, numbers=program.numbers is not None)
+    kb = None if data is None else load_known(data, program)
     wanted = RuleFilter(min_share, max_length, allow, deny or (), min_confidence, min_support)
     with log.status("Counting support" if kb else "Reading the rules"):
         called = {} if data is None else load_labels(data, labels)
@@ -105,6 +105,6 @@ def _keep_few(program: "Program", model: Path, data: Path | None, few: int) -> s
 
     if data is None:
         raise ConfigError(f"--few fits weights to facts. Give them: neurallp rules {model} DATA --few {few}")
-    theory = small_theory(program, load_split(data, program.seed), few)
+    theory = small_theory(program, load_split(data, program.seed, program=program), few)
     program.weighted_rules = theory.program.weighted_rules  # type: ignore[attr-defined]
     return "\n" + theory.cost

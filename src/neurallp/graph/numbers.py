@@ -134,7 +134,7 @@ class Numbers:
         Facts that have bins already stay as they are.
         """
         names = [name for name in self.bins if name in data.relations]
-        if not names:
+        if not names or self.bins.items() <= data.entities.bins.items():
             return data
         known: dict[str, int] = {name: number for number, name in enumerate(data.entities)}
         for own in (each for name in names for each in self.bins[name].names):
