@@ -293,9 +293,9 @@ def _body(rule: "Rule") -> str:
 
 
 def marked_rules_table(rules: "Sequence[Rule]", marks: Sequence[str]) -> "Table":
-    """Return rules with their confidence or weight, and a mark each."""
+    """Return rules with their weight, or a neural model's alpha, their counted confidence, and a mark each."""
     weighted = any(rule.weight is not None for rule in rules)
-    table = plain_table(numbers=("weight" if weighted else "conf.", "measured"))
+    table = plain_table(numbers=("weight" if weighted else "alpha", "confidence"))
     table.add_column("")
     table.add_column("rule")
     for rule, mark in zip(rules, marks, strict=True):
