@@ -56,7 +56,7 @@ def commands(hostile, tmp_path):
         ["why-not", rules, facts, person, uncle, person],
         ["evaluate", rules, facts, "--per-relation"],
         ["predict", rules, facts, "--out", tmp_path / f"{person}.csv"],
-        ["export", rules, "--format", "prolog", "--out", tmp_path / "out.pl", "--data", facts],
+        ["export", rules, facts, "--format", "prolog", "--out", tmp_path / "out.pl"],
         ["ask", rules, facts, "--head", f"{person}x", "--relation", uncle],
         ["ask", tmp_path / uncle, facts, *asked],
         ["convert", facts, tmp_path / f"{uncle}.xyz"],
