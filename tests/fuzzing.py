@@ -91,14 +91,14 @@ def check(reader: Reader, data: bytes, folder: Path, report: Report) -> None:
     report.slowest = max(report.slowest, time.process_time() - started)
 
 
-def fuzz(name: str, num: int, seed: int = 0) -> Report:
-    """Return what a reader does with the corpus and `num` mutated inputs."""
+def fuzz(name: str, num: int, seed: int = 0, place: str | None = None) -> Report:
+    """Return what a reader does with the corpus and `num` mutated inputs, each a file in a folder."""
     reader, report, chance = READERS[name], Report(), random.Random(f"{name} {seed}")
     seeds = reader.seeds()
-    with tempfile.TemporaryDirectory(dir=PLACE) as place, warnings.catch_warnings():
+    with tempfile.TemporaryDirectory(dir=place or PLACE) as own, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         signal.signal(signal.SIGVTALRM, _stop)
-        folder = Path(place)
+        folder = Path(own)
         check(reader, seeds[0], folder, Report())  # imports take their time once
         for data in [*seeds, *(path.read_bytes() for path in sorted((CORPUS / name).glob("*")))]:
             check(reader, data, folder, report)
@@ -116,11 +116,12 @@ def _stop(*_: object) -> None:
     raise TooLongError(f"more than {MAX_SECONDS:g} CPU seconds")
 
 
-def _run(name: str, num: int, seed: int) -> Report:
+def _run(name: str, num: int, seed: int, place: str) -> None:
+    """Run one reader, print what it did, keep what failed, and exit with 1 where something did."""
     resource.setrlimit(resource.RLIMIT_AS, (MAX_ADDRESSES, MAX_ADDRESSES))  # a failure, not the machine's end
     fuzz(name, 0)
     before, started = _memory(), time.process_time()
-    report = fuzz(name, num, seed)
+    report = fuzz(name, num, seed, place)
     speed, memory = report.num_inputs / (time.process_time() - started), _memory()
     if memory - before > MAX_MEMORY:
         report.failures.append((f"{memory >> 20:,} MiB of memory", b""))
@@ -129,10 +130,14 @@ def _run(name: str, num: int, seed: int) -> Report:
     sys.stdout.write(f"{name:31} {counts}, {limits}, {len(report.failures)} failures\n")
     for reason, data in report.failures[:20]:
         sys.stdout.write(f"    {reason}\n")
-        (CORPUS / name).mkdir(parents=True, exist_ok=True)
-        (CORPUS / name / sha256(data).hexdigest()[:12]).write_bytes(data)
+        _keep(name, data)
     sys.stdout.flush()
-    return report
+    sys.exit(bool(report.failures))
+
+
+def _keep(name: str, data: bytes) -> None:
+    (CORPUS / name).mkdir(parents=True, exist_ok=True)
+    (CORPUS / name / sha256(data).hexdigest()[:12]).write_bytes(data)
 
 
 def _memory() -> int:
@@ -149,8 +154,14 @@ def main() -> None:
     chosen = parser.parse_args()
     context, failed = multiprocessing.get_context("spawn"), False
     for name in chosen.readers or READERS:
-        with context.Pool(1) as pool:  # a process that crashes ends one reader, and tells its name
-            failed |= bool(pool.apply(_run, (name, chosen.num, chosen.seed)).failures)
+        with tempfile.TemporaryDirectory(dir=PLACE) as place:
+            process = context.Process(target=_run, args=(name, chosen.num, chosen.seed, place))
+            process.start()
+            process.join()
+            for path in Path(place).glob(f"*/{READERS[name].name}"):  # left by a process that crashed
+                sys.stdout.write(f"{name}: a crash ({process.exitcode})\n")
+                _keep(name, path.read_bytes())
+        failed |= process.exitcode != 0
     sys.exit(failed)
 
 
