@@ -9,7 +9,16 @@ from ..errors import ConfigError, UnknownNameError, require_choice
 from ..io.rules import EXPORTS, SCORED, import_scored
 from ..rules.rule import RuleSet
 from .completion import complete_relation
-from .options import Json, Prefixes, existing_data, existing_source, load_known, load_split, parse_prefixes
+from .options import (
+    Json,
+    Prefixes,
+    SafeCsv,
+    existing_data,
+    existing_source,
+    load_known,
+    load_split,
+    parse_prefixes,
+)
 from .output import print_json, print_line
 
 if TYPE_CHECKING:
@@ -69,6 +78,7 @@ def export(
     distinct: Distinct = None,
     data: Facts = None,
     prefix: Prefixes = None,
+    safe_csv: SafeCsv = False,
     as_json: Json = False,
 ) -> None:
     """Write the rules of MODEL for another program.
@@ -78,15 +88,19 @@ def export(
     are merged, and rules by which a fact implies itself are dropped.
     """
     from ..io.rules import export_rules
+    from ..io.rules.table import safe_rule
     from ..rules.simplify import simplify
 
     require_choice("--format", form, [*SCORED, *sorted(EXPORTS)])
+    if safe_csv and form != "tsv":
+        raise ConfigError("--safe-csv is for --format tsv, which spreadsheets open.")
     if form in SCORED:
         _export_scored(model, out, form, as_json)
         return
     given, cost = _rules_of(model, data, few, limit, min_share)
     simplified = simplify(require_distinct(_chosen(given, query, min_share), distinct))
     rules, subsumed = count_and_compare(simplified.rules, data)
+    rules = RuleSet(map(safe_rule, rules)) if safe_csv else rules
     kept = RuleSet(export_rules(out, rules, form, parse_prefixes(prefix)))
     counts = {"merged": simplified.num_merged, "vacuous": simplified.num_vacuous}
     left_out = len(rules) - len(kept)

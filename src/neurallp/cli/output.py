@@ -1,7 +1,6 @@
 """Output: tables, progress bars, notes, errors and JSON."""
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.segment import Segment
 
+from ..graph.spelling import CONTROLS, neutral, one_line
 from .log_lines import LogLines
 
 if TYPE_CHECKING:
@@ -32,23 +32,10 @@ if TYPE_CHECKING:
 #: What a progress bar shows beside the bar.
 Unit = Literal["time", "items", "bytes"]
 
-#: Characters that a terminal acts on or that reorder what is read: controls (C0 except line ends, DEL, C1),
-#: marks of direction, separators of lines and paragraphs.
-CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
-
-
-def neutral(text: str) -> str:
-    r"""Return a text in which characters that a terminal acts on are spelled out.
-
-    >>> print(neutral("a\x1b[31mb"))
-    a\x1b[31mb
-    """
-    return CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
-
 
 def shown_name(text: str) -> str:
     """Return a name, or a text of one line, as markup of one line."""
-    return escape(neutral(text).replace("\n", "\\n"))
+    return escape(one_line(text))
 
 
 class SafeConsole(Console):

@@ -19,11 +19,11 @@ def require_sound(csr: CsrSegments, names: StringTable, num_relations: int, shar
     """
     num_entities, num_segments, num_edges = len(names), len(csr.operators), len(csr.targets)
     num_operators = 2 * num_relations
-    lengths = CsrSegments(
+    lengths = (
         *(num_entities + 1, num_segments, num_segments + 1, num_edges, num_edges),
         *(num_operators + 1, num_segments, num_segments),
     )
-    for name, length in lengths._asdict().items():
+    for name, length in zip(CsrSegments._fields, lengths, strict=True):
         kind = np.uint32 if name in ("targets", "sources") else np.int32
         _require_shape(name, getattr(csr, name), (length,), kind)
     _require_shape("name_offsets", names.offsets, (num_entities + 1,), np.int64)
