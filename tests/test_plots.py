@@ -90,6 +90,13 @@ def test_curves_are_named_where_there_are_several(tmp_path):
     assert {"seed 0", "no validation"} <= set(texts(tmp_path / "curves.svg"))
 
 
+def test_markers_of_a_figure_have_the_same_names_in_every_run(tmp_path):
+    for name in ("one", "two"):
+        with figure_at(tmp_path / f"{name}.svg", 3, 2) as figure:
+            figure.subplots().plot([1, 2], marker="o")
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+
+
 def test_lines_differ_without_colour():
     looks = [(style["marker"], style["linestyle"]) for style, _ in zip(styles(), range(20), strict=False)]
     assert len(set(looks)) == 20

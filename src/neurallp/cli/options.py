@@ -110,6 +110,9 @@ Source = Annotated[
     Path,
     typer.Argument(metavar="MODEL", callback=existing_source, help="A model folder, or a file of rules."),
 ]
+SafeCsv = Annotated[
+    bool, typer.Option("--safe-csv", help="Put ' before names that spreadsheets take for formulas.")
+]
 LabelFile = Annotated[
     Path | None,
     typer.Option(

@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.segment import Segment
 
 from ..graph.iris import unambiguous
+from ..graph.spelling import CONTROLS, neutral, one_line
 from ..graph.vocabulary import Vocabulary
 from .log_lines import LogLines
 
@@ -34,19 +35,6 @@ if TYPE_CHECKING:
 
 #: What a progress bar shows beside the bar.
 Unit = Literal["time", "items", "bytes"]
-
-#: Characters that a terminal acts on or that reorder what is read: controls (C0 except line ends, DEL, C1),
-#: marks of direction, separators of lines and paragraphs.
-CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
-
-
-def neutral(text: str) -> str:
-    r"""Return a text in which characters that a terminal acts on are spelled out.
-
-    >>> print(neutral("a\x1b[31mb"))
-    a\x1b[31mb
-    """
-    return CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 #: The vocabularies whose names are printed.
@@ -71,7 +59,7 @@ def _local_names(names: Vocabulary) -> dict[str, str]:
 
 def shown_name(text: str) -> str:
     """Return a name, or a text of one line, as markup of one line."""
-    return escape(neutral(readable(text)).replace("\n", "\\n"))
+    return escape(one_line(readable(text)))
 
 
 class SafeConsole(Console):
@@ -293,7 +281,7 @@ def _body(rule: "Rule") -> str:
 
 
 def marked_rules_table(rules: "Sequence[Rule]", marks: Sequence[str]) -> "Table":
-    """Return rules with their weight, or a neural model's alpha, their counted confidence, and a mark each."""
+    """Return rules with their weight (a neural model's alpha), their counted confidence, and a mark each."""
     weighted = any(rule.weight is not None for rule in rules)
     table = plain_table(numbers=("weight" if weighted else "alpha", "confidence"))
     table.add_column("")

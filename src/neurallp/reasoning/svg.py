@@ -4,11 +4,11 @@ Only what every viewer knows is used: labels stand on white boxes of their own, 
 """
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from math import hypot
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
+from ..graph.spelling import as_html, one_line
 from ..graph.vocabulary import is_inverse, relation_of
 
 #: The body, the entities and the contribution of one reason.
@@ -44,7 +44,7 @@ def draw_paths(title: str, source: str, answer: str, paths: Sequence[DrawnPath])
     boxes = [_box(name, point, name in (source, answer)) for name, point in places.items()]
     heading = (
         f'<text x="{width / 2:g}" y="26" text-anchor="middle" font-size="15" font-weight="bold" '
-        f'fill="#222" {FONT}>{_clean(title)}</text>'
+        f'fill="#222" {FONT}>{as_html(title)}</text>'
     )
     size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
     parts = [f'<rect width="{width:g}" height="{height:g}" fill="#fff"/>', heading, *drawn, *boxes]
@@ -103,7 +103,7 @@ def _box_width(name: str) -> float:
 
 
 def _text_width(text: str, letter: float) -> float:
-    return letter * sum(map(_width, text))
+    return letter * sum(map(_width, one_line(text)))
 
 
 def _width(letter: str) -> float:
@@ -230,7 +230,7 @@ def _label(operator: str, amount: float, curve: Curve, taken: list[Rectangle]) -
     box = f'<rect x="{x - width / 2:.1f}" y="{y - 9:.1f}" width="{width:.1f}" height="18" fill="#fff"/>'
     return (
         f'<g class="label">{box}<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle" font-size="11" '
-        f'fill="#333" {FONT}>{_clean(text)}</text></g>'
+        f'fill="#333" {FONT}>{as_html(text)}</text></g>'
     )
 
 
@@ -245,11 +245,5 @@ def _box(name: str, point: Point, is_end: bool) -> str:
     return (
         f'<g class="{kind}"><rect x="{x - width / 2:.1f}" y="{y - BOX_HEIGHT / 2:.1f}" width="{width:.1f}" '
         f'height="{BOX_HEIGHT}" rx="6" fill="{fill}" stroke="#5b7db1"/><text x="{x:.1f}" y="{y + 5:.1f}" '
-        f'text-anchor="middle" font-size="13" fill="{ink}" {FONT}>{_clean(name)}</text></g>'
+        f'text-anchor="middle" font-size="13" fill="{ink}" {FONT}>{as_html(name)}</text></g>'
     )
-
-
-def _clean(text: str) -> str:
-    """Return escaped text without the characters that XML forbids: control characters and surrogates."""
-    kept = (c if c in "\t\n\r" or (c >= " " and not "\ud800" <= c <= "\udfff") else "\ufffd" for c in text)
-    return escape("".join(kept).replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd"))
