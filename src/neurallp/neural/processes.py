@@ -51,7 +51,7 @@ class Processes:
         return cls(distributed.get_rank(), distributed.get_world_size())
 
     def part(self, num: int) -> slice:
-        """Return which of `num` questions this process takes: parts are contiguous and of about equal size."""
+        """Return which of `num` questions this process takes: contiguous parts of about equal size."""
         first, last = (num * rank // self.num for rank in (self.rank, self.rank + 1))
         return slice(first, last)
 

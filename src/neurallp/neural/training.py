@@ -65,7 +65,10 @@ class Training(TrainingLoop[NeuralLP, Batch]):
 
     def _average(self, part: Batch) -> tuple[Tensor, Tensor]:
         """Return the loss of a batch and its gradient, averaged over the processes; `part` is this one's."""
-        values, weight = self.optimizer.flat_parameters.new_zeros(1 + self.optimizer.flat_parameters.numel()), 0
+        values, weight = (
+            self.optimizer.flat_parameters.new_zeros(1 + self.optimizer.flat_parameters.numel()),
+            0,
+        )
         if len(part):
             loss, gradients, weight = self._score(part)
             values = torch.cat([loss.reshape(1), flatten(gradients)])
