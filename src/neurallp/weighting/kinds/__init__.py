@@ -47,7 +47,7 @@ class DenseFeature:
 
     @property
     def values(self) -> Floats:
-        """The feature of each entity. It is not kept: for many queries of a large graph that takes gigabytes."""
+        """The feature of each entity; not kept, as it takes gigabytes for the queries of a large graph."""
         if self.kind is None:
             return np.zeros(self.index.num_entities)
         return self.kind.values(self.index, self.query)
