@@ -62,6 +62,14 @@ def existing_model(path: Path) -> Path:
     return path
 
 
+def existing_question_model(path: Path) -> Path:
+    """Return the folder of a question model; raise with the command that makes one where it is none."""
+    from ..io.models.folders import require_question_model
+
+    require_question_model(path)
+    return path
+
+
 def require_new(out: Path, *, force: bool = False, resume: bool = False) -> None:
     """Raise where a folder holds a model that was not said to be replaced or continued."""
     from ..io.models.store import holds_model

@@ -16,6 +16,7 @@ from .options import (
     Json,
     Resume,
     existing_data,
+    existing_question_model,
     load_known,
     require_new,
     with_settings,
@@ -34,14 +35,6 @@ qa = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-
-def existing_question_model(path: Path) -> Path:
-    """Return a model folder; raise with the command that makes one where there is none."""
-    from ..io.models.folders import require_folder
-
-    require_folder(path, "neurallp qa learn DATA QUESTIONS")
-    return path
 
 
 def existing_files(paths: list[Path]) -> list[Path]:

@@ -96,12 +96,15 @@ class Reasoner(BaseReasoner):
         best = best_places(values, k)
         return Answers(self._describe(source, query, entities[best], values[best], (entities, values)))
 
-    def explain(self, head: str, relation: str, tail: str, k: int = 3) -> Proof:
-        """Return why (head, relation, tail) scores what it does: `k` terms, `k` reasons for and against."""
+    def explain(self, head: str, relation: str, tail: str, k: int = 3, *, with_terms: bool = True) -> Proof:
+        """Return why (head, relation, tail) scores what it does: `k` terms, `k` reasons for and against.
+
+        The terms, one for each rule and path, take as long as all the rest.
+        """
         source, query, answer, found = self._answer(head, relation, tail)
         if not found.score:
             return Proof(found, ())
-        terms = islice(self.scorer.terms(source, query, answer), k)
+        terms = islice(self.scorer.terms(source, query, answer), k * with_terms)
         told = tuple(Term(rule, self._names(path), value) for rule, path, value in terms)
         shares = self.scorer.shares(source, query, answer)
         sides = [[each for each in shares if (each.contribution < 0) == against] for against in (False, True)]
