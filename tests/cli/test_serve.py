@@ -26,5 +26,5 @@ def test_without_the_extra_it_names_the_command_that_installs_it(refuse, uncles,
 
 
 def test_the_family_of_the_demo_is_explored():
-    with serving("demo", "--serve", "--people", "80") as address:
+    with serving("demo", "--serve", "--people", "50") as address:
         assert "A generated family" in fetch(address)

@@ -29,8 +29,12 @@ FLAGS = [
 
 
 @pytest.fixture(scope="session")
-def program(split):
-    return learn(split, Plan(None, None, WeightingConfig(num_candidates=30, max_rules=12)))
+def program(make_once, split):
+    """A program that knows few rules of the family."""
+    return make_once(
+        lambda: learn(split, Plan(None, None, WeightingConfig(num_candidates=30, max_rules=12))),
+        "web program",
+    )
 
 
 @pytest.fixture(scope="session")

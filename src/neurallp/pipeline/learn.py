@@ -28,6 +28,7 @@ from ..graph.knowledge_base import KnowledgeBase, Split, hold_out, split_triples
 from ..graph.numbers import Numbers
 from ..graph.vocabulary import Relations
 from ..io.triples import Data, load
+from ..neural.processes import is_follower, num_processes
 from ..reasoning.calibration_sample import MAX_QUESTIONS
 from ..rules.rule import Rule
 from ..weighting.kinds import as_candidates, get_kind
@@ -48,6 +49,10 @@ if TYPE_CHECKING:
 
 #: What may be done with numbers and dates that are objects of facts.
 NUMBERS = ("entities", "bins")
+
+#: Devices with which rules are weighted on the CPU: for `auto` too, as their sparse features are gathered and
+#: fitted faster there. The neural model is then trained on a GPU where there is one.
+ON_CPU = ("cpu", "auto")
 
 #: Epochs of the neural model in the trial whether its training pays.
 TRIAL_EPOCHS = 3
@@ -101,6 +106,8 @@ def learn(
     whole = data if isinstance(data, Split) else split_triples(data, checked.seed)
     run = Run(whole.without_test(), engine, device, callbacks or Callbacks(), clock)
     run.num_workers = workers
+    if is_follower():
+        return run.train(replace(checked, weighting=None))  # the leader does all the rest
     program = run.learn(plan or run.decide(**settings), list(given))
     program.kb = data if isinstance(data, KnowledgeBase) else whole.given
     program.numbers = numbers
@@ -116,7 +123,7 @@ def _wants_bins(settings: dict[str, Any]) -> bool:
 
 def _require_device(device: str) -> None:
     """Raise unless a device can be used; the CPU always can, so torch is not loaded for it."""
-    if device != "cpu":
+    if device not in ON_CPU:
         from ..neural.training import require_device
 
         require_device(device)
@@ -142,7 +149,7 @@ class Run:
         if plan.weighting is not None and not (program.has_model and self.should_stop()):
             rules = chain(self.learned_rules(program), given)
             weighted = self.weigh(plan.weighting, rules)
-            is_fitted = weighted is not None and not weighted.num_of_kinds.keys() <= {"prior"}
+            is_fitted = weighted is not None and weighted.depends_on_source
             if is_fitted or not (program.has_model and self.should_stop()):
                 program.weighted_rules = weighted  # otherwise priors alone would answer instead of the model
         self.calibrate(program)
@@ -157,7 +164,7 @@ class Run:
         """Return the plan with the settings given; trials choose the others."""
         if weigh is False or (weigh is None and preset in UNWEIGHTED_PRESETS):
             return make_plan(preset, train=train is not False, weigh=False, **settings)
-        if train is None and any(settings.get(name) is not None for name in NEURAL):
+        if train is None and (num_processes() > 1 or any(settings.get(name) is not None for name in NEURAL)):
             train = True
         plan = make_plan(preset, train=train is not False, weigh=True, **settings)
         planner = Planner(self.split, settings, self.limit, self.callbacks.should_stop)
@@ -195,7 +202,8 @@ class Run:
 
     def train(self, plan: Plan) -> LearnedProgram:
         """Return the program of the best epoch; without a model where the plan has no training."""
-        if plan.model is None or plan.training is None or (plan.weighting and self.should_stop()):
+        has_time = num_processes() > 1 or not self.should_stop()  # followers wait for the first epoch
+        if plan.model is None or plan.training is None or (plan.weighting and not has_time):
             return LearnedProgram(plan, kb=self.split.known)
         training = prepare(self.split, plan.model, plan.training, engine=self.engine, device=self.device)
         limit = self.limit.part(TRAINING_SHARE if plan.weighting else 1.0)
@@ -277,6 +285,7 @@ def run_training(training: "AnyTraining", callbacks: Callbacks, limit: Clock | N
     After Ctrl-C the callbacks decide whether the epochs so far are used.
     """
     callbacks.on_training(training)
+    training.follow_leader()
     num_batches = training.examples.num_batches
     done = len(training.history) * num_batches
     callbacks.on_stage("train", training.config.num_epochs * num_batches, done)
@@ -284,7 +293,8 @@ def run_training(training: "AnyTraining", callbacks: Callbacks, limit: Clock | N
     try:
         for _ in training.epochs():
             callbacks.on_epoch(training)
-            if callbacks.should_stop() or (limit is not None and limit.is_over):
+            is_over = callbacks.should_stop() or (limit is not None and limit.is_over)
+            if training.processes.of_leader(is_over):
                 break
     except KeyboardInterrupt:
         if not callbacks.on_interrupt("train") or not training.history:
@@ -303,8 +313,9 @@ def prepare(
     import torch
 
     from ..neural.model import NeuralLP
-    from ..neural.training import Training, require_device
+    from ..neural.training import Training, choose_device, require_device
 
+    device = choose_device(device, engine)
     split = data if isinstance(data, Split) else split_triples(data, training_config.seed)
     if not len(split.train):
         raise DataError("There is nothing to learn from: the part 'train' is empty.")
@@ -367,11 +378,11 @@ def make_weighting(
     """Return what mines rules and fits their weights, with those `given`, on a device or in processes."""
     from ..weighting.fitting import Weighting
 
-    if device == "cpu" and num_workers > 1:
+    if device in ON_CPU and num_workers > 1:
         from ..weighting.workers import ProcessWeighting
 
         return ProcessWeighting(split, config, given, num_workers=num_workers)
-    if device == "cpu":
+    if device in ON_CPU:
         return Weighting(split, config, given)
     from ..weighting.fitting_gpu import GpuWeighting
 

@@ -11,7 +11,7 @@ import torch
 
 from ..engines import make_engine
 from ..engines.base import Engine
-from ..errors import QuestionError, require_positive
+from ..errors import QuestionError, brief, require_positive
 from ..graph.arrays import Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.scores import Scores
@@ -150,7 +150,7 @@ class QuestionReasoner(BaseReasoner):
 
     def _require_known_words(self, phrase: Phrase) -> None:
         if not any(word in self.model.vocabulary for word in phrase.words):
-            words = ", ".join(islice(self.model.vocabulary.counts, 5))
+            words = brief(", ".join(islice(self.model.vocabulary.counts, 5)))
             raise QuestionError(
                 "No word of the question, beside the name, was in the questions learned from; "
                 f"those had words such as {words}. Ask in their language."

@@ -11,6 +11,7 @@ from ..graph.arrays import Flags, Floats, Ids
 from ..graph.frames import Tabular
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.name_index import Match
+from ..graph.spelling import one_line
 from ..graph.vocabulary import is_inverse, relation_of
 from ..rules.rule import Rule, atom
 from .html import REASON_SCHEMA, missing_html, proof_html, reason_columns
@@ -73,7 +74,9 @@ class Term:
         return "because" if self.contribution >= 0 else "although"
 
     def __str__(self) -> str:
-        return " and ".join(facts_along(self.rule, self.path)) or f"{self.path[0]} = {self.path[-1]}"
+        return " and ".join(facts_along(self.rule, self.path)) or one_line(
+            f"{self.path[0]} = {self.path[-1]}"
+        )
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ class Reason:
         if self.num_others is not None:
             return _commonness(self.num_others, self.contribution < 0)
         links = facts_along(self.rules[0], self.path)
-        return " and ".join(links) or f"{self.path[0]} = {self.path[-1]}"
+        return " and ".join(links) or one_line(f"{self.path[0]} = {self.path[-1]}")
 
     @property
     def more(self) -> str:

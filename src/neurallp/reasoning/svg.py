@@ -4,9 +4,9 @@ Only what every viewer knows is used: labels stand on white boxes of their own, 
 """
 
 from collections.abc import Sequence
-from html import escape
 from math import hypot
 
+from ..graph.spelling import as_html
 from ..graph.vocabulary import is_inverse, relation_of
 from .svg_layout import BOX_HEIGHT, Curve, Link, Point, Rectangle, box_width, lay_out, text_width
 
@@ -40,7 +40,7 @@ def draw_paths(title: str, source: str, answer: str, paths: Sequence[DrawnPath])
     body = f'<g transform="translate({(width - found.width) / 2:g} 0)">' + "\n".join(drawn) + "</g>"
     heading = (
         f'<text x="{width / 2:g}" y="26" text-anchor="middle" font-size="15" font-weight="bold" '
-        f'fill="#222" {FONT}>{_clean(title)}</text>\n'
+        f'fill="#222" {FONT}>{as_html(title)}</text>\n'
     )
     size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
     back = f'<rect width="{width:g}" height="{height:g}" fill="#fff"/>\n'
@@ -97,7 +97,7 @@ def _label(text: str, place: Rectangle) -> str:
     )
     return (
         f'<g class="label">{box}<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle" font-size="11" '
-        f'fill="#333" {FONT}>{_clean(text)}</text></g>'
+        f'fill="#333" {FONT}>{as_html(text)}</text></g>'
     )
 
 
@@ -107,11 +107,5 @@ def _box(name: str, point: Point, is_end: bool) -> str:
     return (
         f'<g class="{kind}"><rect x="{x - width / 2:.1f}" y="{y - BOX_HEIGHT / 2:.1f}" width="{width:.1f}" '
         f'height="{BOX_HEIGHT}" rx="6" fill="{fill}" stroke="#5b7db1"/><text x="{x:.1f}" y="{y + 5:.1f}" '
-        f'text-anchor="middle" font-size="13" fill="{ink}" {FONT}>{_clean(name)}</text></g>'
+        f'text-anchor="middle" font-size="13" fill="{ink}" {FONT}>{as_html(name)}</text></g>'
     )
-
-
-def _clean(text: str) -> str:
-    """Return escaped text without the characters that XML forbids: control characters and surrogates."""
-    kept = (c if c in "\t\n\r" or (c >= " " and not "\ud800" <= c <= "\udfff") else "\ufffd" for c in text)
-    return escape("".join(kept).replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd"))

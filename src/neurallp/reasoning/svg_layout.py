@@ -15,6 +15,8 @@ from unicodedata import east_asian_width
 import numpy as np
 from numpy.typing import NDArray
 
+from ..graph.spelling import one_line
+
 Point = tuple[float, float]
 Rectangle = tuple[float, float, float, float]  # the middle, the width and the height
 Points = NDArray[Any]  # (point, 2)
@@ -146,7 +148,7 @@ def box_width(name: str) -> float:
 
 def text_width(text: str, letter: float) -> float:
     """Return the width that a text has at most, where a usual letter has the given one."""
-    return letter * sum(map(_width, text))
+    return letter * sum(map(_width, one_line(text)))
 
 
 def _width(letter: str) -> float:

@@ -207,7 +207,7 @@ class Explorer:
     def counted(self, query: int, number: int) -> Rule:
         """Return a rule with support and confidence counted on the facts."""
         rule = self.rules(query)[number]
-        if rule.support is not None or rule.kind == "prior":
+        if rule.support is not None or rule.ignores_source:
             return rule
         return self.keep(("counted", query, number), lambda: self._count(rule))
 

@@ -48,7 +48,7 @@ def is_question_model(path: AnyPath) -> bool:
 
 def require_question_model(folder: AnyPath) -> None:
     """Raise where a folder does not hold a model of questions in words."""
-    require_folder(folder, "neurallp qa learn KB QUESTIONS")
+    require_folder(folder, "neurallp qa learn DATA QUESTIONS")
     if not is_question_model(folder):
         raise ModelError(f"{folder} holds no model of questions in words. `neurallp qa learn` makes one.")
 

@@ -134,7 +134,7 @@ def as_reason(reason: Reason) -> ReasonRow:
         rule.kind,
         reason.contribution,
         reason.facts,
-        [] if rule.kind == "prior" else path_facts(rule.body, reason.path),
+        [] if rule.ignores_source else path_facts(rule.body, reason.path),
         reason.num_paths,
         len(reason.rules) - 1,
     )
