@@ -49,6 +49,7 @@ def main() -> None:
             pages = places.items()
             rows += [time_pages(client, what, make, args.requests, server.pid) for what, make in pages]
         if args.askers:
+            load_test(client, places, server.pid, args.askers, args.seconds / 6)  # threads get their memory
             rows.append(load_test(client, places, server.pid, args.askers, args.seconds))
     finally:
         server.terminate()
