@@ -12,8 +12,9 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from ..errors import ConfigError, require_choice, require_positive
-from .kinds import KINDS as KINDS
 from .plan_log import PlanLog
+from .registry import ENGINES as ENGINES
+from .registry import KINDS as KINDS
 
 Preset = Literal["default", "paper"]
 Part = Literal["valid", "test"]  # the parts to evaluate: a fact of train is in the graph that is searched
@@ -27,12 +28,6 @@ EncoderName = Literal["order", "mean"]
 Signs = Literal["non-negative", "any"]
 Linked = Literal["auto", "exclude", "include"]
 
-#: The engines by name, the fastest first, and the module of each.
-ENGINES = {
-    "cuda": "neurallp.engines.cuda",
-    "cpu": "neurallp.engines.cpu",
-    "reference": "neurallp.engines.reference",
-}
 ENGINE_CHOICES = ("auto", *ENGINES)
 #: Bodies to weigh for a query and pairs to mine between, however few facts it has.
 ALWAYS_CANDIDATES, ALWAYS_PAIRS = 400, 300

@@ -8,7 +8,7 @@ import pytest
 
 from neurallp import ConfigError, load_model
 from neurallp.config import KINDS, WeightingConfig
-from neurallp.config.kinds import KindEntry
+from neurallp.config.registry import KindEntry
 from neurallp.graph.knowledge_base import name_parts
 from neurallp.io.rules.table import read_rules, write_rules
 from neurallp.pipeline.learn import rules_as_candidates, weigh_rules

@@ -1,4 +1,4 @@
-"""The kinds of rules, by name. A new kind is one module with a `KIND`, and its line in `config.kinds`."""
+"""The kinds of rules, by name. A new kind is one module with a `KIND`, and its line in `config.registry`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module

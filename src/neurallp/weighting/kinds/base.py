@@ -1,6 +1,6 @@
 """What a kind of rule defines: how candidates are found, features, text form, and paths in a proof.
 
-A kind is one module with a `KIND`, listed by name in `config.kinds`. Its name is what is stored on disk.
+A kind is one module with a `KIND`, listed by name in `config.registry`. Its name is what is stored on disk.
 """
 
 from abc import ABC, abstractmethod
