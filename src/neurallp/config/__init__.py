@@ -126,7 +126,7 @@ class TrainingConfig:
     )
     facts_apart: FactsApart = setting(
         "relation",
-        "How a quarter of the facts is set apart to ask, unless each masks its own.",
+        "How a quarter of the facts is separated to be asked, unless each masks its own.",
         flag="--facts",
     )
     seed: int = setting(0, "Fixes weights, order, samples and split.")
@@ -212,7 +212,7 @@ class WeightingConfig:
         return tuple(dict.fromkeys((self.max_length, *self.other_lengths)))
 
     def candidates_for(self, num_facts: int) -> int:
-        """Return how many bodies are weighed for a query: many facts can tell more bodies apart."""
+        """Return how many bodies are weighed for a query: more facts are evidence for more bodies."""
         return min(self.num_candidates, max(ALWAYS_CANDIDATES, num_facts))
 
     def pairs_for(self, num_facts: int) -> int:
@@ -288,7 +288,7 @@ class Plan:
         }
 
 
-#: Presets: settings by name. `paper` is as published, or as in the authors' program where that says more.
+#: Presets: settings by name. `paper` is as published, and else as the authors' program.
 PRESETS: Mapping[Preset, Mapping[str, Any]] = MappingProxyType(
     {
         "default": {},

@@ -1,4 +1,4 @@
-"""Learning, stage by stage: plan, train a neural model where that pays, then mine and weigh rules.
+"""Learning, stage by stage: plan, train a neural model where that helps, then mine and weigh rules.
 
 The library, the command line, the demo, the experiments and the benchmarks all call `learn`. A `Plan` has the
 settings of each stage, and `Callbacks` follow the run: progress, checkpoints, and stopping early.
@@ -53,10 +53,10 @@ NUMBERS = ("entities", "bins")
 #: fitted faster there. The neural model is then trained on a GPU where there is one.
 ON_CPU = ("cpu", "auto")
 
-#: Epochs of the neural model in the trial whether its training pays.
+#: Epochs of the trial that decides whether the neural model is trained.
 TRIAL_EPOCHS = 3
 
-#: The share of the time limit that is set apart for calibrating, saving and measuring the model.
+#: The share of the time limit that is reserved for calibrating, saving and measuring the model.
 SAVING_SHARE = 0.15
 
 #: The share of the time limit that is left after planning which training may take, where rules are weighted.
@@ -242,13 +242,13 @@ class Run:
         self.callbacks.on_stage("weigh", 2 * len(self.split.known.facts))
         given = rules_as_candidates(rules, self.split.relations)
         weighting = make_weighting(self.split, config, given, self.device, self.num_workers)
-        judge = None
+        validator = None
         if not len(self.split.valid):
             held_out = self.held_out_split(config.seed)
-            judge = make_weighting(held_out, config, given, self.device, self.num_workers)
+            validator = make_weighting(held_out, config, given, self.device, self.num_workers)
         weighting.on_fit = ValidationMrr(self.callbacks.on_mrr)
         try:
-            weighted = weighting.run(self.callbacks.on_progress, self.should_stop, judge)
+            weighted = weighting.run(self.callbacks.on_progress, self.should_stop, validator)
         except KeyboardInterrupt:
             if not self.callbacks.on_interrupt("weigh"):
                 raise
@@ -261,7 +261,7 @@ class Run:
 
 
 class ValidationMrr:
-    """The validation MRR of the queries so far, each with its latest fit; told to a callback."""
+    """The validation MRR of the queries so far, each with its latest fit; passed to a callback."""
 
     def __init__(self, on_mrr: Callable[[float], None]) -> None:
         self.on_mrr = on_mrr

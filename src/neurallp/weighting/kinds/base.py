@@ -41,7 +41,7 @@ class RuleFeatures(NamedTuple):
 
 
 def log_scale(probabilities: Floats) -> Floats:
-    """Return log(1 + 100 p) / log(101) for each p, which keeps small probabilities apart."""
+    """Return log(1 + 100 p) / log(101) for each p, which spreads small probabilities."""
     scaled: Floats = np.log1p(100 * probabilities) / np.log(101)
     return scaled
 
