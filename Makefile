@@ -90,7 +90,7 @@ dist: $(VENV)/.installed
 # Installs the wheel afresh for each Python that is on this machine, and runs the demo there.
 dist-check: dist
 	@for version in 3.11 3.12 3.13 3.14; do \
-		if ! command -v python$$version >/dev/null; then echo "Python $$version is not on this machine."; continue; fi; \
+		if ! python$$version -c "" 2>/dev/null; then echo "Python $$version is not on this machine."; continue; fi; \
 		rm -rf dist/check && python$$version -m venv dist/check || exit 1; \
 		if dist/check/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl; then \
 			(cd dist && check/bin/neurallp demo --people 80 >/dev/null) || exit 1; echo "Python $$version: installed, and the demo runs."; \

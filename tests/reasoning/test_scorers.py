@@ -131,7 +131,10 @@ NAMES = [f"e{i}" for i in range(5)]
 CANDIDATES = st.lists(
     st.one_of(
         st.builds(
-            Candidate, st.just("chain"), st.lists(st.integers(0, 3), min_size=1, max_size=3).map(tuple)
+            Candidate,
+            st.just("chain"),
+            st.lists(st.integers(0, 3), min_size=1, max_size=3).map(tuple),
+            st.none(),
         ),
         st.builds(Candidate, st.just("unary"), st.tuples(st.integers(0, 3)), st.sampled_from(NAMES)),
         st.builds(

@@ -91,26 +91,30 @@ def learn(
     none). Learning never uses the test part; `neurallp evaluate` ranks it.
     """
     from ..io.models.store import locked, require_writable
+    from ..neural.processes import is_follower
     from ..pipeline.callbacks import Clock
 
     clock = Clock(minutes)
     wanted: dict[str, Any] = {"preset": preset, "train": train, "weigh": weigh}
     wanted |= _with_checkpoint(settings, out, resume)
     checked = make_plan(**wanted | {"train": train is not False})  # before anything is read
-    if not dry_run:
+    if not (dry_run or is_follower()):
         require_new(out, force=force, resume=resume)
         require_writable(out)
     split = load_split(data, checked.seed, sample, numbers=numbers == "bins")
-    wanted["numbers"] = numbers
-    if not as_json:
-        say(_describe(split))
-    _warn(split, numbers)
+    where = "cpu" if workers > 1 else device
+    wanted |= {"numbers": numbers, "engine": engine, "device": where, "workers": workers}
 
     from ..pipeline.learn import learn as learn_program
     from .callbacks import LearningProgress
 
-    where = "cpu" if workers > 1 else device
-    wanted |= {"engine": engine, "device": where, "workers": workers}
+    if is_follower():
+        if not dry_run:
+            learn_program(split, **wanted)
+        return
+    if not as_json:
+        say(_describe(split))
+    _warn(split, numbers)
     with nullcontext() if dry_run else locked(out):
         with LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks:
             program = learn_program(split, minutes=clock, callbacks=callbacks, **wanted)

@@ -74,7 +74,7 @@ def weigh(
 
     program = None if str(rules) == "-" else load_program(rules)
     config = WeightingConfig(**_settings_of(program) | DEFAULTS | _kinds_of(program) | settings)
-    split = load_split(data, config.seed)
+    split = load_split(data, config.seed, program=program)
     given = _wanted(program, config)
     others = {*config.kinds} - {*WeightingConfig().kinds}
     if "chain" in config.kinds and not (config.num_candidates or others):
@@ -86,6 +86,7 @@ def weigh(
             made = learn(split, plan, given=given, device=where, callbacks=callbacks, workers=workers)
         blind = split.without_test()
         metrics = evaluate_parts(made, blind, ["valid"], "auto", as_json) if len(blind.valid) else {}
+        made.numbers = None if program is None else program.numbers
         made.save(out, metrics)
     assert made.weighted_rules is not None
     _report(made.weighted_rules, out, metrics, as_json)

@@ -28,6 +28,7 @@ from ..graph.knowledge_base import KnowledgeBase, Split, hold_out, split_triples
 from ..graph.numbers import Numbers
 from ..graph.vocabulary import Relations
 from ..io.triples import Data, load
+from ..neural.processes import is_follower, num_processes
 from ..reasoning.calibration_sample import MAX_QUESTIONS
 from ..rules.rule import Rule
 from ..weighting.kinds import as_candidates, get_kind
@@ -105,6 +106,8 @@ def learn(
     whole = data if isinstance(data, Split) else split_triples(data, checked.seed)
     run = Run(whole.without_test(), engine, device, callbacks or Callbacks(), clock)
     run.num_workers = workers
+    if is_follower():
+        return run.train(replace(checked, weighting=None))  # the leader does all the rest
     program = run.learn(plan or run.decide(**settings), list(given))
     program.kb = data if isinstance(data, KnowledgeBase) else whole.given
     program.numbers = numbers
@@ -161,7 +164,7 @@ class Run:
         """Return the plan with the settings given; trials choose the others."""
         if weigh is False or (weigh is None and preset in UNWEIGHTED_PRESETS):
             return make_plan(preset, train=train is not False, weigh=False, **settings)
-        if train is None and any(settings.get(name) is not None for name in NEURAL):
+        if train is None and (num_processes() > 1 or any(settings.get(name) is not None for name in NEURAL)):
             train = True
         plan = make_plan(preset, train=train is not False, weigh=True, **settings)
         planner = Planner(self.split, settings, self.limit, self.callbacks.should_stop)
@@ -199,7 +202,8 @@ class Run:
 
     def train(self, plan: Plan) -> LearnedProgram:
         """Return the program of the best epoch; without a model where the plan has no training."""
-        if plan.model is None or plan.training is None or (plan.weighting and self.should_stop()):
+        has_time = num_processes() > 1 or not self.should_stop()  # followers wait for the first epoch
+        if plan.model is None or plan.training is None or (plan.weighting and not has_time):
             return LearnedProgram(plan, kb=self.split.known)
         training = prepare(self.split, plan.model, plan.training, engine=self.engine, device=self.device)
         limit = self.limit.part(TRAINING_SHARE if plan.weighting else 1.0)
@@ -281,6 +285,7 @@ def run_training(training: "AnyTraining", callbacks: Callbacks, limit: Clock | N
     After Ctrl-C the callbacks decide whether the epochs so far are used.
     """
     callbacks.on_training(training)
+    training.follow_leader()
     num_batches = training.examples.num_batches
     done = len(training.history) * num_batches
     callbacks.on_stage("train", training.config.num_epochs * num_batches, done)
@@ -288,7 +293,8 @@ def run_training(training: "AnyTraining", callbacks: Callbacks, limit: Clock | N
     try:
         for _ in training.epochs():
             callbacks.on_epoch(training)
-            if callbacks.should_stop() or (limit is not None and limit.is_over):
+            is_over = callbacks.should_stop() or (limit is not None and limit.is_over)
+            if training.processes.of_leader(is_over):
                 break
     except KeyboardInterrupt:
         if not callbacks.on_interrupt("train") or not training.history:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from ..config import KINDS
 from ..errors import ConfigError
 from ..graph.frames import Tabular, in_columns
+from ..graph.spelling import one_line
 from ..graph.vocabulary import is_inverse, relation_of
 
 
@@ -160,9 +161,9 @@ class Rule:
 
 
 def atom(operator: str, source: str, answer: str) -> str:
-    """Return `name(source, answer)`, or for an inverse `name(answer, source)`."""
+    """Return `name(source, answer)`, or for an inverse `name(answer, source)`, as one line to be read."""
     head, tail = (answer, source) if is_inverse(operator) else (source, answer)
-    return f"{relation_of(operator)}({head}, {tail})"
+    return one_line(f"{relation_of(operator)}({head}, {tail})")
 
 
 def _variable_names(num: int) -> list[str]:

@@ -36,12 +36,12 @@ def body_ids(rule: Rule, relations: Relations) -> Body:
 # Support
 
 
-def measure(rules: Iterable[Rule], kb: KnowledgeBase) -> RuleSet:
+def measure(rules: Iterable[Rule], kb: KnowledgeBase, operators: Operators | None = None) -> RuleSet:
     """Return the rules with support and predictions counted on the facts of `kb`.
 
-    A rule that ignores the source has neither.
+    A rule that ignores the source has neither. `operators` are those of `kb`, where they are made already.
     """
-    operators = Operators.of(kb)
+    operators = operators or Operators.of(kb)
 
     def measured(rule: Rule) -> Rule:
         if rule.ignores_source:

@@ -5,12 +5,14 @@ JSON escapes tabs and line ends, so every name can be stored.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ...errors import FormatError, NeuralLPError, brief
 from ...rules.rule import Rule, RuleSet
 from ..files import AnyPath, atomic_write, read_utf8
+from ..names import safe_cell
 from ..schema import convert, decode_json
 from .base import RuleFile
 
@@ -51,6 +53,12 @@ def format_rules(rules: Iterable[Rule]) -> str:
 def _line(rule: Rule) -> str:
     fields = [getattr(rule, column) for column in COLUMNS]
     return "\t".join(json.dumps(field, ensure_ascii=False) for field in [*fields, str(rule)])
+
+
+def safe_rule(rule: Rule) -> Rule:
+    """Return a rule whose fields no spreadsheet takes for formulas; its body is in brackets already."""
+    answer = None if rule.answer is None else safe_cell(rule.answer)
+    return replace(rule, target=safe_cell(rule.target), answer=answer)
 
 
 def render(rules: Sequence[Rule], prefixes: Mapping[str, str]) -> str:

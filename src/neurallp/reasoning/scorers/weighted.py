@@ -65,6 +65,8 @@ class WeightedScorer:
         return self._in_chunks(self._reach, sources, queries)
 
     def _in_chunks(self, score: Callable[[Ids, int], Scores], sources: Ids, queries: Ids) -> Scores:
+        if len(sources) == 1:
+            return score(sources, int(queries[0]))
         order = np.argsort(queries, kind="stable")
         bounds = np.flatnonzero(np.diff(queries[order], prepend=-1))
         chunks = [
@@ -173,9 +175,9 @@ class WeightedScorer:
         if query not in self._compiled:
             weighted = self.weighted.queries.get(query)
             compiled = compile_rules(self.index, query, weighted.rules if weighted else ())
-            number, values, _ = compiled.dense
+            number = compiled.dense.number
             weight = weighted.weights[number, 0] if weighted and number >= 0 else 0.0
-            self._compiled[query] = compiled, weight * values
+            self._compiled[query] = compiled, weight * compiled.dense.values
         return self._compiled[query]
 
     def terms(self, source: int, query: int, answer: int) -> Iterator[PathTerm]:
