@@ -4,7 +4,6 @@ The library, the command line, the demo, the experiments and the benchmarks all 
 settings of each stage, and `Callbacks` follow the run: progress, checkpoints, and stopping early.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
@@ -26,13 +25,11 @@ from ..config.plan_log import Comparison
 from ..errors import ConfigError, DataError, require_choice
 from ..graph.knowledge_base import KnowledgeBase, Split, hold_out, split_triples
 from ..graph.numbers import Numbers
-from ..graph.vocabulary import Relations
 from ..io.triples import Data, load
 from ..neural.processes import is_follower, num_processes
 from ..reasoning.calibration_sample import MAX_QUESTIONS
 from ..rules.rule import Rule
-from ..weighting.kinds import as_candidates, get_kind
-from ..weighting.kinds.base import Candidate
+from ..weighting.kinds import rules_as_candidates
 from ..weighting.weighted_rules import WeightedRules
 from .callbacks import Callbacks, Clock, TimeIsOver
 from .plan import NEURAL, Planner
@@ -352,20 +349,6 @@ def learned_rules(model: "NeuralLP", num: int, queries: Iterable[int] | None = N
 
     for query in range(model.relations.num_operators) if queries is None else queries:
         yield from islice(extract_rules(model, query), num)
-
-
-def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Candidate]]:
-    """Return rules as candidates, by query; rules with other relations are left out.
-
-    A query without rules gets the inverted rules of its inverse, of the kinds that can be inverted.
-    """
-    found: defaultdict[int, list[Candidate]] = defaultdict(list)
-    for query, candidate in as_candidates(rules, relations):
-        found[query].append(candidate)
-    for query in list(found):
-        inverted = (get_kind(each.kind).invert(each, relations) for each in found[query])
-        found.setdefault(relations.inverse(query), [each for each in inverted if each is not None])
-    return dict(found)
 
 
 def make_weighting(
