@@ -200,7 +200,7 @@ def answers_table(answers: "Sequence[Answer]", *, scores: bool = False) -> "Tabl
 
 
 def show_probability(probability: float | None) -> str:
-    """Return a probability in per cent; none is told as certain."""
+    """Return a probability in per cent; none is shown as certain."""
     if probability is None:
         return ""
     if probability < 0.001:

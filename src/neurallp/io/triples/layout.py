@@ -34,7 +34,7 @@ BEGINNINGS = {
     "XML. If it is RDF, name it .rdf": re.compile(rb"<\?xml|<rdf:RDF"),
 }
 
-#: A first line that no other resembles is told as a probable header in files of at least so many triples.
+#: A first line that no other resembles is reported as a probable header in files of at least so many triples.
 MIN_ROWS = 4
 
 
