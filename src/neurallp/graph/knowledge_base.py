@@ -55,6 +55,11 @@ class KnowledgeBase:
             self.entities, relations, renumber_relations(self.facts, self.relations, relations)
         )
 
+    @property
+    def num_facts(self) -> int:
+        """How many facts there are."""
+        return len(self.facts)
+
     @cached_property
     def reflexive_relations(self) -> NDArray[np.bool_]:
         """For each relation, whether a fact relates an entity to itself."""
