@@ -65,6 +65,8 @@ class WeightedScorer:
         return self._in_chunks(self._reach, sources, queries)
 
     def _in_chunks(self, score: Callable[[Ids, int], Scores], sources: Ids, queries: Ids) -> Scores:
+        if not len(sources):
+            return Scores.none(0, self.index.operators.num_entities)
         order = np.argsort(queries, kind="stable")
         bounds = np.flatnonzero(np.diff(queries[order], prepend=-1))
         chunks = [
