@@ -304,11 +304,12 @@ def _measured(rule: "Rule") -> str:
 
 
 def plain_table(*words: str, numbers: Sequence[str] = ()) -> "Table":
-    """Return an empty table without a frame, narrow enough for 80 columns."""
+    """Return an empty table without a frame, narrow enough for 80 columns; `numbers` stand at the right."""
     from rich import box
-    from rich.table import Table
 
-    table = Table(*words, box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    from .tables import FoldingTable
+
+    table = FoldingTable(*words, box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     for name in numbers:
         table.add_column(name, justify="right")
     return table

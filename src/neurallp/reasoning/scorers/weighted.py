@@ -65,6 +65,8 @@ class WeightedScorer:
         return self._in_chunks(self._reach, sources, queries)
 
     def _in_chunks(self, score: Callable[[Ids, int], Scores], sources: Ids, queries: Ids) -> Scores:
+        if not len(sources):
+            return Scores.none(0, self.index.operators.num_entities)
         if len(sources) == 1:
             return score(sources, int(queries[0]))
         order = np.argsort(queries, kind="stable")
