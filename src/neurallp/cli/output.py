@@ -281,7 +281,7 @@ def _body(rule: "Rule") -> str:
 
 
 def marked_rules_table(rules: "Sequence[Rule]", marks: Sequence[str]) -> "Table":
-    """Return rules with their weight (a neural model's alpha), their counted confidence, and a mark each."""
+    """Return rules with their weight or a neural model's alpha, their confidence, and a mark each."""
     weighted = any(rule.weight is not None for rule in rules)
     table = plain_table(numbers=("weight" if weighted else "alpha", "confidence"))
     table.add_column("")
