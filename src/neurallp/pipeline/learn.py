@@ -80,16 +80,16 @@ def learn(
     Without a plan, settings that are not given are chosen by trials on the validation part, or on a part of
     train where there is none: `preset`, `train`, `weigh`, and the fields of ModelConfig, TrainingConfig and
     WeightingConfig. `minutes` bounds the whole run, and `program.plan.log.cut` tells what it cut. Rules that
-    are `given` are weighted with the others. With `workers` above 1, so many processes weigh them, or those
-    of a `weighting.workers.Workers`: the result is the same. With `numbers="bins"`, numbers and dates that are objects of facts become ranges, with an
-    order between them.
+    are `given` are weighted with the others. With `workers` above 1, or a `Workers` that says where, other
+    processes weigh them: the result is the same. With `numbers="bins"`, numbers and dates that are objects of
+    facts become ranges, with an order between them.
 
     >>> from neurallp.datasets.family import family_knowledge_base
     >>> program = learn(family_knowledge_base(num_people=60, num_generations=3), num_candidates=50)
     >>> program.plan.weighting.num_candidates
     50
     """
-    workers: "int | Workers" = settings.pop("workers", 1)
+    workers: int | Workers = settings.pop("workers", 1)
     if plan is not None and settings:
         raise ConfigError(f"Give a plan or settings, not both: {', '.join(settings)}.")
     clock = minutes if isinstance(minutes, Clock) else Clock(minutes)

@@ -14,7 +14,7 @@ from threading import Thread
 from time import sleep
 from typing import Any
 
-from ..errors import ConfigError
+from ..errors import ConfigError, import_extra
 from ..weighting import workers
 from ..weighting.workers import PATIENCE, Settings, Tasks, Work
 from .engines import CONNECT, open_session
@@ -69,13 +69,12 @@ class SparkWorkers:
 
     def _run(self, group: str, folder: Path, work: Work, tasks: Tasks) -> None:
         """Run the tasks; a job that fails or is cancelled leaves some without a result."""
-        from py4j.protocol import Py4JJavaError
-
+        error = import_extra("py4j.protocol", "spark").Py4JJavaError
         self.context.setJobGroup(group, "neurallp: rules are weighted", interruptOnCancel=True)
         given = [(str(folder), work, number, task) for number, task in tasks.items()]
         try:
             self.context.parallelize(given, len(given)).foreach(run_task)
-        except Py4JJavaError:
+        except error:
             sleep(PATIENCE)  # then the tasks without a result are tried again
 
 
