@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ..neural.training import Training
     from ..weighting.fitting import Candidates, Weighting
     from ..weighting.query_fit import FitResult
+    from ..weighting.workers import Workers
 
     AnyTraining = TrainingLoop[Any, Any]
 
@@ -80,16 +81,16 @@ def learn(
     Without a plan, settings that are not given are chosen by trials on the validation part, or on a part of
     train where there is none: `preset`, `train`, `weigh`, and the fields of ModelConfig, TrainingConfig and
     WeightingConfig. `minutes` bounds the whole run, and `program.plan.log.cut` tells what it cut. Rules that
-    are `given` are weighted with the others. With `workers` above 1, so many processes weigh them: the result
-    is the same. With `numbers="bins"`, numbers and dates that are objects of facts become ranges, with an
-    order between them.
+    are `given` are weighted with the others. With `workers` above 1, or a `Workers` that says where, other
+    processes weigh them: the result is the same. With `numbers="bins"`, numbers and dates that are objects of
+    facts become ranges, with an order between them.
 
     >>> from neurallp.datasets.family import family_knowledge_base
     >>> program = learn(family_knowledge_base(num_people=60, num_generations=3), num_candidates=50)
     >>> program.plan.weighting.num_candidates
     50
     """
-    workers: int = settings.pop("workers", 1)
+    workers: int | Workers = settings.pop("workers", 1)
     if plan is not None and settings:
         raise ConfigError(f"Give a plan or settings, not both: {', '.join(settings)}.")
     clock = minutes if isinstance(minutes, Clock) else Clock(minutes)
@@ -102,7 +103,7 @@ def learn(
     data = data if numbers is None else numbers.apply(data)
     whole = data if isinstance(data, Split) else split_triples(data, checked.seed)
     run = Run(whole.without_test(), engine, device, callbacks or Callbacks(), clock)
-    run.num_workers = workers
+    run.workers = workers
     if is_follower():
         return run.train(replace(checked, weighting=None))  # the leader does all the rest
     program = run.learn(plan or run.decide(**settings), list(given))
@@ -129,7 +130,7 @@ def _require_device(device: str) -> None:
 class Run:
     """One run of `learn`: its data, callbacks and time limit, and a method for each stage."""
 
-    num_workers = 1  # processes that weigh rules
+    workers: "int | Workers" = 1  # processes that weigh rules, or where they run
 
     def __init__(self, split: Split, engine: str, device: str, callbacks: Callbacks, clock: Clock) -> None:
         self.split, self.engine, self.device = split, engine, device
@@ -242,11 +243,11 @@ class Run:
         """
         self.callbacks.on_stage("weigh", 2 * len(self.split.known.facts))
         given = rules_as_candidates(rules, self.split.relations)
-        weighting = make_weighting(self.split, config, given, self.device, self.num_workers)
+        weighting = make_weighting(self.split, config, given, self.device, self.workers)
         validator = None
         if not len(self.split.valid):
             held_out = self.held_out_split(config.seed)
-            validator = make_weighting(held_out, config, given, self.device, self.num_workers)
+            validator = make_weighting(held_out, config, given, self.device, self.workers)
         weighting.on_fit = ValidationMrr(self.callbacks.on_mrr)
         try:
             weighted = weighting.run(self.callbacks.on_progress, self.should_stop, validator)
@@ -356,15 +357,16 @@ def make_weighting(
     config: WeightingConfig,
     given: "Candidates | None" = None,
     device: str = "cpu",
-    num_workers: int = 1,
+    workers: "int | Workers" = 1,
 ) -> "Weighting":
     """Return what mines rules and fits their weights, with those `given`, on a device or in processes."""
     from ..weighting.fitting import Weighting
 
-    if device in ON_CPU and num_workers > 1:
-        from ..weighting.workers import ProcessWeighting
+    if device in ON_CPU and workers != 1:
+        from ..weighting.workers import DistributedWeighting, LocalWorkers
 
-        return ProcessWeighting(split, config, given, num_workers=num_workers)
+        where = LocalWorkers(workers) if isinstance(workers, int) else workers
+        return DistributedWeighting(split, config, given, workers=where)
     if device in ON_CPU:
         return Weighting(split, config, given)
     from ..weighting.fitting_gpu import GpuWeighting
