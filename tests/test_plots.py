@@ -39,7 +39,7 @@ def texts(path):
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 @pytest.mark.parametrize(
-    "kind", [("curves",), ("attention", "--query", "uncle"), ("rules", "--query", "~uncle")]
+    "kind", [("curves",), ("attention", "--relation", "uncle"), ("rules", "--relation", "~uncle")]
 )
 def test_the_command_draws_in_both_formats(run, model, tmp_path, suffix, kind):
     what, *query = kind
@@ -105,7 +105,7 @@ def test_lines_differ_without_colour():
 def test_other_formats_and_empty_figures_are_refused(refuse, model, tmp_path):
     assert ".png, .svg" in refuse("plot", "curves", model, "--out", tmp_path / "picture.gif")
     picture = tmp_path / "p.png"
-    assert "Did you mean 'uncle'" in refuse("plot", "rules", model, "--query", "uncl", "--out", picture)
+    assert "Did you mean 'uncle'" in refuse("plot", "rules", model, "--relation", "uncl", "--out", picture)
     with pytest.raises(ConfigError, match="no rules"):
         draw_rules([], tmp_path / "rules.png")
 

@@ -2,9 +2,9 @@
 
 NeuralLPError                 anything this package raises on purpose
 ├── DataError                 the triples are not what they should be
-│   ├── UnknownNameError      an entity or relation that nobody has heard of
+│   ├── UnknownNameError      an entity or relation that the data or the model does not have
 │   ├── QuestionError         a question in words that cannot be understood or answered
-│   └── FormatError           a file that cannot be read as what it claims to be
+│   └── FormatError           a file that cannot be read in the format of its name
 ├── ConfigError               a setting outside what is allowed
 └── ModelError                a model folder that cannot be used
 """
@@ -53,6 +53,15 @@ class UnknownNameError(DataError):
         shown = repr(name) if len(name) <= MAX_NAME else f"{name[:MAX_NAME]!r}…"
         return cls(f"Unknown {kind} {shown}.{hint} {owner} has {len(known):,} {plural}.")
 
+    @classmethod
+    def ambiguous(cls, kind: str, name: str, found: "Sequence[str]") -> "UnknownNameError":
+        """Return the error for a short name that stands for several names."""
+        plural = {"entity": "entities"}.get(kind, f"{kind}s")
+        more = f" and {len(found) - 3:,} more" if len(found) > 3 else ""
+        return cls(
+            f"{name!r} may be any of {len(found):,} {plural}: {', '.join(found[:3])}{more}. Give one in full."
+        )
+
 
 class QuestionError(DataError):
     """A question in words that cannot be understood, or that the knowledge base cannot answer."""
@@ -61,7 +70,7 @@ class QuestionError(DataError):
 class FormatError(DataError):
     """A file that cannot be read; carries every fault of it, each with its line."""
 
-    #: How many faults are spelled out before the rest is only counted.
+    #: Faults that a message lists; further ones are only counted.
     most_shown = 10
 
     @classmethod
@@ -108,4 +117,4 @@ class ModelError(NeuralLPError):
 
 
 class DataWarning(UserWarning):
-    """Data that can be used, but probably not as its owner thinks."""
+    """Data that can be used, but probably contains a mistake."""

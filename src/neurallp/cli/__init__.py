@@ -1,5 +1,6 @@
 """The command `neurallp`: one module for each command; printing, progress and exit codes are only here."""
 
+import os
 import sys
 import warnings
 from importlib import import_module
@@ -18,12 +19,18 @@ EPILOG = (
     "130 ended by Ctrl-C; 143 by SIGTERM. Completion in your shell: neurallp --install-completion."
 )
 
+#: Options of earlier versions, which are still understood.
+RENAMED = {"query": "relation"}
+
 app = typer.Typer(
     help="Learn weighted logical rules from a knowledge base, answer questions with them, and show why.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     epilog=EPILOG,
-    context_settings={"help_option_names": ["--help", "-h"]},
+    context_settings={
+        "help_option_names": ["--help", "-h"],
+        "token_normalize_func": lambda token: RENAMED.get(token, token),
+    },
     # Plain help: it keeps names whole at 80 columns, and [brackets] as they are.
     rich_markup_mode=None,
 )
@@ -75,6 +82,8 @@ _register()
 
 def main() -> None:
     """Run the command; see `stopping` for how it ends."""
+    # Numpy's products are small here: threads would cost more time than they save, most on a busy machine.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     warnings.showwarning = show_warning
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

@@ -18,21 +18,21 @@ def convert(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="IN", callback=existing_data, help="A file of triples, or a folder of a split."
+            metavar="DATA", callback=existing_data, help="A file of triples, or a folder of a split."
         ),
     ],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="A file, whose suffix gives the format.")],
     to: Annotated[
-        str | None, typer.Option(metavar="SUFFIX", help="The suffix of the files, where IN is a folder.")
+        str | None, typer.Option(metavar="SUFFIX", help="The suffix of the files, where DATA is a folder.")
     ] = None,
     prefix: Prefixes = None,
     safe_csv: SafeCsv = False,
     as_json: Json = False,
 ) -> None:
-    """Write the triples of IN in the format of OUT.
+    """Write the triples of DATA in the format of OUT.
 
     Both are .tsv, .csv, .txt, .parquet, .nt, .ttl or .rdf, perhaps .gz; OUT may be .pl or .problog too.
-    Where IN is a folder, OUT is one too, and --to is the suffix of its files, such as ttl or tsv.gz.
+    Where DATA is a folder, OUT is one too, and --to is the suffix of its files, such as ttl or tsv.gz.
     """
     from ..io.names import require_spreadsheet
     from ..io.triples import read_file, write_triples

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
 from ..errors import ConfigError, FormatError, import_extra
+from ..graph.iris import OWN
 from ..reasoning.answers import Labels, Predictions
 from .files import AnyPath, is_gzip, replacing, suffix_of
 from .names import find_unwritable, quote_field, require_spreadsheet, safe_cell
-from .triples.rdf import OWN, Names
+from .triples.rdf import Names
 
 COLUMNS = tuple(Predictions.SCHEMA)
 

@@ -18,7 +18,7 @@ from ..io.files import AnyPath
 from ..io.models import questions as question_models
 from ..io.models.store import ModelFiles
 from ..neural.loop import Epoch
-from ..neural.training import require_device
+from ..neural.training import choose_device, require_device
 from ..qa.answering import MIN_PROBABILITY, QuestionReasoner, calibrate_answers
 from ..qa.answers import WordAnswers
 from ..qa.confidence import AnswerCalibration
@@ -164,6 +164,7 @@ def prepare_questions(
     device: str = "cpu",
 ) -> QuestionTraining:
     """Return a training run before its first epoch; the seed fixes weights, order and held-out questions."""
+    device = choose_device(device, engine)
     require_device(device)
     train, valid = _split(_answerable_examples(kb, questions), training_config)
     torch.manual_seed(training_config.seed)

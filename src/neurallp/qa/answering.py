@@ -196,6 +196,21 @@ class QuestionReasoner(BaseReasoner):
         known = () if self.calibration is None else self.calibration.phrases
         return nearest_phrases(known, phrase, self.model.vocabulary.surprisal)
 
+    def similar_questions(self, text: str) -> list[str]:
+        """Return the known questions most similar to one, about the same entity, best first."""
+        first = self.parser.parse(text)[0].first
+        return [known.about(first.mention.name) for _, known in self.nearest(first.phrase)]
+
+    def example_questions(self) -> Iterator[str]:
+        """Yield the most frequent question for each rule, about an entity that the rule starts from."""
+        first: dict[tuple[str, ...], KnownPhrase] = {}
+        for known in () if self.calibration is None else self.calibration.phrases:
+            first.setdefault(known.body, known)
+        for body, known in sorted(first.items(), key=lambda each: len(each[0])):
+            edges = self.operators.edges_by_operator(self.relations.operator_id(body[0]))
+            if len(edges):
+                yield known.about(self.kb.entities[int(self.operators.sources_at(edges[:1])[0])])
+
     def read(self, source: int, phrase: Phrase) -> Reading:
         """Return the rules that a phrase asks for, by the model and by the known phrases that are similar."""
         rules, near = tuple(self.rules(source, phrase)), self.nearest(phrase)

@@ -210,11 +210,11 @@ class Proof(Tabular):
         )
         return Proof(self.answer.with_labels(labels), (), reasons, against, self.rests)
 
-    def svg(self) -> str:
+    def svg(self, *, titled: bool = True) -> str:
         """Return a drawing of the facts: one box for each entity, arrows as wide as what they contribute."""
         reasons = [reason for reason in (*self.reasons, *self.against) if reason.rules[0].is_path_rule]
         links = [(reason.rules[0].body, reason.path, reason.contribution) for reason in reasons]
-        return draw_paths(str(self.answer), self.answer.source, self.answer.entity, links)
+        return draw_paths(str(self.answer) * titled, self.answer.source, self.answer.entity, links)
 
     def as_dict(self) -> dict[str, object]:
         """Return the proof as one JSON object."""

@@ -1,4 +1,4 @@
-"""Verdicts on claims: whether a fact is known, likely, unlikely, or nothing can be said."""
+"""Verdicts on claims: whether a fact is known, likely, unlikely, or unknown."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -25,7 +25,7 @@ class Verdict:
     `true`: it is a known fact; `likely` and `unlikely`: its probability is at least `threshold`, or below;
     `unknown`: no rule but a prior applies, or a name is not known, as `problem` says. The probability of a
     known fact, and its proof, are those that it would have if it were not known. A claim is asked from head
-    to tail and from tail to head, and judged by the question that finds it more likely.
+    to tail and from tail to head, and the verdict is that of the question that finds it more likely.
     """
 
     head: str
@@ -58,9 +58,12 @@ def verify(reasoner: "Reasoner", claim: Triple, k: int = 3, threshold: float = L
     head, relation, tail = claim[::-1] if is_inverse(claim[1]) else claim
     relation = relation_of(relation)
     try:
-        fact = [reasoner.kb.entities.id(head), reasoner.relations.id(relation), reasoner.kb.entities.id(tail)]
+        entities, number = reasoner.kb.entities, reasoner.relations.id(relation)
+        relation = reasoner.relations[number]
+        fact = [entities.id(head), number, entities.object_id(tail, relation)]
     except UnknownNameError as error:
         return Verdict(head, relation, tail, "unknown", threshold, problem=str(error))
+    head, tail = entities[fact[0]], entities[fact[2]]
     is_known = reasoner.operators.has_edge(*fact)
     if is_known:
         reasoner = reasoner.changed(removed=[(head, relation, tail)])
@@ -95,5 +98,5 @@ def _belief(proof: Proof) -> float:
 def _has_rule(proof: Proof) -> bool:
     """Return whether any rule but a prior is for or against the answer."""
     shown: tuple[Reason, ...] = (*proof.reasons, *proof.against)
-    kinds = {rule.kind for reason in shown for rule in reason.rules}
-    return bool(kinds - {"prior"}) or any(rest.num != 0 for rest in proof.rests)
+    depends = any(not rule.ignores_source for reason in shown for rule in reason.rules)
+    return depends or any(rest.num != 0 for rest in proof.rests)

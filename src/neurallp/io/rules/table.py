@@ -100,8 +100,6 @@ def _parse_line(line: str, columns: Sequence[str]) -> Rule:
 def make_rule(fields: Mapping[str, Any]) -> Rule:
     """Return the rule of its fields as JSON holds them (lists for tuples); raise ValueError if invalid."""
     rule = convert(fields, Rule)
-    if (rule.kind == "unary") != (rule.answer is not None):
-        raise ValueError("a unary rule names its answer, and no other rule does")
     if not all(0 <= i < j <= len(rule.body) for i, j in rule.inequalities):
         raise ValueError(
             f"inequalities must be two positions of the path, the earlier first, got {rule.inequalities}"
