@@ -4,19 +4,28 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
+# Python keeps what it has compiled, whatever the environment says: tests start many processes.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: setup system demo serve test lint format check docs dist dist-check bench torture fuzz mutants audit clean
 
 setup: $(VENV)/.developed
 
 # Made anew only when what is to be installed changes; a stamp is written last, so a broken set-up is repeated.
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.created: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.created
 	$(INSTALL) .
 	touch $@
 
-$(VENV)/.developed: $(VENV)/.installed
-	$(INSTALL) '.[dev]'
-	touch $@
+# Python compiles what is imported, which is a fraction of what is installed; and Spark, which comes without a
+# wheel, is packed into one without compression.
+$(VENV)/.developed: $(VENV)/.created
+	printf '[bdist_wheel]\ncompression = stored\n' > $(VENV)/wheels.cfg
+	DIST_EXTRA_CONFIG=$(abspath $(VENV)/wheels.cfg) $(INSTALL) '.[dev]' --no-compile
+	touch $(VENV)/.installed $@
 
 $(VENV)/.releasing: $(VENV)/.developed
 	$(INSTALL) '.[release]'
@@ -91,9 +100,10 @@ dist-check: dist
 bench: setup
 	$(BIN)/python benchmarks/engine.py
 
-# What takes too long for every change: all faults of all saves, random kills, and a long run that must not grow.
+# What takes too long for every change: all faults of all saves, many graphs for every fast path, random kills, and
+# a long run that must not grow.
 torture: setup
-	NEURALLP_TORTURE=1 $(BIN)/python -m pytest tests/io/models/test_store.py
+	NEURALLP_TORTURE=1 $(BIN)/python -m pytest tests/io/models/test_store.py tests/test_fast_paths.py
 	$(BIN)/python benchmarks/kills.py
 	$(BIN)/python benchmarks/soak.py
 

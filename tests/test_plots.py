@@ -8,6 +8,8 @@ from neurallp.datasets.family import family_knowledge_base
 from neurallp.errors import ConfigError
 from neurallp.neural.training import Epoch
 from neurallp.plots import (
+    MIN_ANSWERS,
+    _points,
     _short,
     draw_attention,
     draw_curves,
@@ -90,6 +92,13 @@ def test_curves_are_named_where_there_are_several(tmp_path):
     assert {"seed 0", "no validation"} <= set(texts(tmp_path / "curves.svg"))
 
 
+def test_markers_of_a_figure_have_the_same_names_in_every_run(tmp_path):
+    for name in ("one", "two"):
+        with figure_at(tmp_path / f"{name}.svg", 3, 2) as figure:
+            figure.subplots().plot([1, 2], marker="o")
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+
+
 def test_lines_differ_without_colour():
     looks = [(style["marker"], style["linestyle"]) for style, _ in zip(styles(), range(20), strict=False)]
     assert len(set(looks)) == 20
@@ -137,6 +146,12 @@ def test_reliability_names_each_curve_with_its_error(tmp_path):
     draw_reliability(found, tmp_path / "reliability.svg")
     said = set(texts(tmp_path / "reliability.svg"))
     assert {"raw (error 0.100)", "calibrated (error 0.000)", "predicted probability"} <= said
+
+
+def test_a_fraction_of_few_answers_is_not_drawn():
+    probabilities = np.repeat([0.25, 0.75], [MIN_ANSWERS, MIN_ANSWERS - 1])
+    predicted, observed = _points(Reliability.of(probabilities, probabilities > 0.5))
+    assert (predicted.tolist(), observed.tolist()) == ([0.25], [0.0])
 
 
 def test_a_figure_that_fails_leaves_no_file(tmp_path):

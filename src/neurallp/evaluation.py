@@ -151,15 +151,18 @@ class Evaluation(Tabular):
 def best_places(values: Floats, num: int) -> Ids:
     """Return the places of the `num` largest scores, best first, equal ones in order; only those above 0."""
     positive = np.flatnonzero(values > 0)
+    if len(positive) > num:  # sorting all of a large graph's scores would take longer than computing them
+        least = np.partition(values[positive], -num)[-num]
+        positive = positive[values[positive] >= least]
     return positive[np.argsort(-values[positive], kind="stable")[:num]]
 
 
 def rank_within(values: Floats, row: Floats, num_entities: int) -> Ranks:
     """Return the ranks that scores have in one row of `num_entities` scores; those not listed are 0."""
-    ascending, num_unlisted = np.sort(row), num_entities - len(row)
+    ascending, num_unlisted = np.sort(row[row >= values.min(initial=np.inf)]), num_entities - len(row)
     below, up_to = (np.searchsorted(ascending, values, side) for side in ("left", "right"))
     return Ranks(
-        better=len(row) - up_to + num_unlisted * (values < 0),
+        better=len(ascending) - up_to + num_unlisted * (values < 0),
         ties=up_to - below + num_unlisted * (values == 0),
     )
 

@@ -87,3 +87,14 @@ def test_data_counts_support_and_flags_what_is_subsumed(run, data, tmp_path):
     assert json.loads(out)["subsumed"] == [{"rule": str(married), "by": str(UNCLE)}]
     _, out, _ = run("export", "rules.tsv", data, "--format", "anyburl", "--out", "out")
     assert f"Subsumed: {married}" in out
+
+
+def test_a_table_for_spreadsheets_begins_no_cell_like_a_formula(run, refuse, tmp_path):
+    write_rules(
+        "odd.tsv", [Rule("=cmd", ("father",), 0.5), Rule("r", ("s",), 0.5, kind="unary", answer="@x")]
+    )
+    run("export", "odd.tsv", "--format", "tsv", "--out", "safe.tsv", "--safe-csv")
+    cells = [cell.strip('"') for cell in (tmp_path / "safe.tsv").read_text().replace("\n", "\t").split("\t")]
+    assert {"'=cmd", "'@x", "'=cmd(X, Y) <= father(X, Y)"} <= set(cells)
+    assert not [cell for cell in cells if cell.startswith(("=", "@"))]
+    assert "--format tsv" in refuse("export", "odd.tsv", "--format", "sql", "--out", "a", "--safe-csv")

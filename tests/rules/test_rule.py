@@ -99,13 +99,39 @@ def test_only_chains_that_raise_scores_are_deductive():
     assert Rule("r", ("a",), 1.0).is_deductive
     assert Rule("r", ("a",), 1.0, weight=0.5).is_deductive
     assert not Rule("r", ("a",), 1.0, weight=-0.5).is_deductive
-    assert not Rule("r", ("a",), 1.0, weight=0.5, kind="unary").is_deductive
+    assert not Rule("r", ("a",), 1.0, weight=0.5, kind="unary", answer="b").is_deductive
 
 
 def test_kinds_whose_body_does_not_lead_to_the_answer_are_no_path_rules():
     assert Rule("r", ("a",), 1.0).is_path_rule
     assert not Rule("r", ("a",), 1.0, kind="unary", answer="b").is_path_rule
     assert not Rule("r", ("r",), 1.0, kind="prior").is_path_rule
+    assert [Rule("r", ("r",), 1.0, kind=kind).ignores_source for kind in ("prior", "chain")] == [True, False]
+
+
+def test_each_kind_has_its_text_form():
+    assert str(Rule("r", ("a",), 1.0, kind="unary", answer="b", distinct_ends=True)) == "r(X, b) <= a(X, A)"
+    assert str(Rule("r", ("~r",), 1.0, kind="prior")) == "r(X, Y) <= r(Y, A)"
+    assert str(Rule("r", ("a",), 1.0, kind="against")) == "not r(X, Y) <= a(X, Y)"
+
+
+def test_a_rule_against_is_one_by_its_kind_until_it_has_a_weight():
+    assert Rule("r", ("a",), 1.0, kind="against").is_against
+    assert not Rule("r", ("a",), 1.0, kind="against", weight=0.5).is_against
+    assert Rule("r", ("a",), 1.0, weight=-0.5).is_against
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"kind": "cyclic"}, "one of chain, prior, unary, anchored, mirrored, against, got 'cyclic'"),
+        ({"kind": "unary"}, "Rules of the kind unary name their answer, and no others do"),
+        ({"answer": "b"}, "Rules of the kind unary name their answer, and no others do"),
+    ],
+)
+def test_a_rule_whose_parts_do_not_fit_its_kind_is_refused(fields, message):
+    with pytest.raises(ConfigError, match=message):
+        Rule("r", ("a",), 1.0, **fields)
 
 
 @pytest.mark.parametrize(
@@ -170,3 +196,30 @@ def test_rules_with_a_confidence_above_1_are_noticed_when_they_answer():
     kb = KnowledgeBase.from_triples([("anna", "father", "bob"), ("bob", "sister", "eve")])
     with pytest.warns(DataWarning, match=r"aunt\(X, Y\) <= father\(X, A\), sister\(A, Y\) has 7"):
         Reasoner(kb, [Rule("aunt", ("father", "sister"), 7)])
+
+
+@pytest.mark.parametrize(
+    ("support", "num_predictions", "is_kept"),
+    [(None, None, True), (5, 10, True), (4, 8, False), (5, 11, False), (5, 0, False)],
+)
+def test_counts_have_to_suffice_where_there_are_any(support, num_predictions, is_kept):
+    wanted = RuleFilter(min_confidence=0.5, min_support=5)
+    rule = Rule("r", ("s",), 0.1, support=support, num_predictions=num_predictions)
+    assert wanted.keeps_counted(rule) == is_kept
+
+
+def test_equal_sets_of_rules_are_one_key():
+    rules = [Rule("r", ("s",), 0.5), Rule("r", ("t",), 0.4)]
+    assert {RuleSet(rules): 1}[RuleSet(tuple(rules))] == 1
+    assert len({RuleSet(rules), RuleSet(rules[:1])}) == 2
+
+
+def test_columns_have_every_field_of_the_rules():
+    counted, weighted = (
+        Rule("r", ("s",), 0.5, support=1, num_predictions=4),
+        Rule("r", ("t",), 0.5, weight=2.0),
+    )
+    columns = RuleSet([counted, weighted]).columns()
+    assert list(columns) == list(RuleSet.SCHEMA)
+    assert columns["rule"] == ["r(X, Y) <= s(X, Y)", "r(X, Y) <= t(X, Y)"]
+    assert (columns["body"], columns["alpha"]) == ([("s",), ("t",)], [0.5, None])

@@ -13,7 +13,7 @@ import typer
 
 from ..errors import NeuralLPError
 
-#: As `formats.folders` calls it, which would import torch.
+#: The file of a model's relations, as in `io.models.store`; importing that would take longer.
 RELATIONS = "relations.json"
 
 

@@ -14,6 +14,7 @@ from .options import (
     OptionalData,
     Prefixes,
     RulesOf,
+    SafeCsv,
     existing_source,
     load_known,
     load_split,
@@ -69,6 +70,7 @@ def export(
     distinct: Distinct = None,
     given: GivenData = None,
     prefix: Prefixes = None,
+    safe_csv: SafeCsv = False,
     as_json: Json = False,
 ) -> None:
     """Write the rules of MODEL for another program.
@@ -78,10 +80,13 @@ def export(
     are merged, and rules by which a fact implies itself are dropped.
     """
     from ..io.rules import export_rules
+    from ..io.rules.table import safe_rule
     from ..pipeline.program import load_program
     from ..rules.simplify import simplify
 
     require_choice("--format", form, [*SCORED, *sorted(EXPORTS)])
+    if safe_csv and form != "tsv":
+        raise ConfigError("--safe-csv is for --format tsv, which spreadsheets open.")
     if form in SCORED:
         _export_scored(model, out, form, as_json)
         return
@@ -90,6 +95,7 @@ def export(
     simplified = simplify(require_distinct(_chosen(found, relation, min_share), distinct))
     kb = None if data is None else load_known(data, load_program(model))
     rules, subsumed = count_and_compare(simplified.rules, kb)
+    rules = RuleSet(map(safe_rule, rules)) if safe_csv else rules
     kept = RuleSet(export_rules(out, rules, form, parse_prefixes(prefix)))
     counts = {"merged": simplified.num_merged, "vacuous": simplified.num_vacuous}
     left_out = len(rules) - len(kept)

@@ -17,8 +17,8 @@ from .options import (
     Json,
     Resume,
     Workers,
-    choose_device,
     load_split,
+    open_workers,
     require_new,
     with_settings,
 )
@@ -54,7 +54,7 @@ def learn(
         bool | None,
         typer.Option(
             "--train/--no-train",
-            show_default="if a trial says it pays, or a setting of its own is given",
+            show_default="if a trial shows that it helps, or one of its settings is given",
             help="Train the neural model, and weigh its rules with the mined ones.",
         ),
     ] = None,
@@ -73,7 +73,7 @@ def learn(
     *,
     settings: dict[str, Any],
     device: Device = "auto",
-    workers: Workers = 1,
+    workers: Workers = "1",
     sample: Annotated[
         int | None,
         typer.Option(min=1, show_default="all", help="Learn from about so many facts, neighbourhoods whole."),
@@ -92,29 +92,36 @@ def learn(
     none). Learning never uses the test part; `neurallp evaluate` ranks it.
     """
     from ..io.models.store import locked, require_writable
+    from ..neural.processes import is_follower
     from ..pipeline.callbacks import Clock
 
     clock = Clock(minutes)
     wanted: dict[str, Any] = {"preset": preset, "train": train, "weigh": weigh}
     wanted |= _with_checkpoint(settings, out, resume)
     checked = make_plan(**wanted | {"train": train is not False})  # before anything is read
-    if not dry_run:
+    if not (dry_run or is_follower()):
         require_new(out, force=force, resume=resume)
         require_writable(out)
     split = load_split(data, checked.seed, sample, numbers=numbers == "bins")
-    wanted["numbers"] = numbers
-    if not as_json:
-        say(_describe(split))
-    _warn(split, numbers)
+    where = "cpu" if workers != "1" else device
+    wanted |= {"numbers": numbers, "engine": engine, "device": where}
 
     from ..pipeline.learn import learn as learn_program
     from .callbacks import LearningProgress
 
-    where = "cpu" if workers > 1 else choose_device(device, engine)
-    wanted |= {"engine": engine, "device": where, "workers": workers}
+    if is_follower():
+        if not dry_run:
+            learn_program(split, **wanted)
+        return
+    if not as_json:
+        say(_describe(split))
+    _warn(split, numbers)
     with nullcontext() if dry_run else locked(out):
-        with LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks:
-            program = learn_program(split, minutes=clock, callbacks=callbacks, **wanted)
+        with (
+            open_workers(workers, out) as found,
+            LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks,
+        ):
+            program = learn_program(split, minutes=clock, callbacks=callbacks, workers=found, **wanted)
             in_time = not (clock.is_over or callbacks.is_interrupted)
             metrics = _validate(program, split, engine, as_json, clock.is_limited) if in_time else {}
         _save(program, out, metrics, callbacks)
@@ -191,7 +198,7 @@ def _save(
 
 def _is_empty(program: "LearnedProgram") -> bool:
     weighted = program.weighted_rules
-    return not program.has_model and (weighted is None or weighted.num_of_kinds.keys() <= {"prior"})
+    return not program.has_model and (weighted is None or not weighted.depends_on_source)
 
 
 def _report(program: "LearnedProgram", out: Path, metrics: dict[str, Any], as_json: bool) -> None:

@@ -1,7 +1,8 @@
 """Arguments and options that several commands share, and options derived from configurations."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from types import NoneType
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ..graph.knowledge_base import KnowledgeBase, Split
     from ..pipeline.program import Program
     from ..reasoning.reasoner import Reasoner
+    from ..scale.learning import SparkWorkers
 
 #: The relation whose rules are wanted: `rules` and `export`.
 RulesOf = Annotated[
@@ -59,6 +61,14 @@ def existing_model(path: Path) -> Path:
     from ..io.models.folders import require_folder
 
     require_folder(path, "neurallp learn DATA")
+    return path
+
+
+def existing_question_model(path: Path) -> Path:
+    """Return the folder of a question model; raise with the command that makes one where it is none."""
+    from ..io.models.folders import require_question_model
+
+    require_question_model(path)
     return path
 
 
@@ -110,6 +120,9 @@ Source = Annotated[
     Path,
     typer.Argument(metavar="MODEL", callback=existing_source, help="A model folder, or a file of rules."),
 ]
+SafeCsv = Annotated[
+    bool, typer.Option("--safe-csv", help="Put ' before names that spreadsheets take for formulas.")
+]
 LabelFile = Annotated[
     Path | None,
     typer.Option(
@@ -126,7 +139,12 @@ Engine = Annotated[
     typer.Option(help="The engine that computes the walks."),
 ]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto.")]
-Workers = Annotated[int, typer.Option(min=1, help="Processes that weigh rules; the result is the same.")]
+Workers = Annotated[
+    str,
+    typer.Option(
+        metavar="N|SPARK", help="Processes that weigh rules, or a Spark master; the result is the same."
+    ),
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a model that is in --out.")]
 
@@ -227,15 +245,18 @@ def _parse(setting: tuple["Field[Any]", Any], value: Any) -> Any:
         ) from None
 
 
-def choose_device(name: str, engine: str = "auto") -> str:
-    """Return the device to learn on; `auto` is a GPU where there is one that the engine can use."""
-    if name != "auto":
-        return name
-    if engine == "cpu":
-        return "cpu"
-    import torch
+@contextmanager
+def open_workers(given: str, out: Path) -> "Iterator[int | SparkWorkers]":
+    """Yield a number of processes, or the executors of a Spark master, which share the folder of `out`."""
+    if given.isdecimal() and int(given):
+        yield int(given)
+    elif given.startswith("local") or "://" in given or given == "yarn":
+        from ..scale.learning import spark_workers
 
-    return "cuda" if torch.cuda.is_available() else "cpu"
+        with spark_workers(given, out) as workers:
+            yield workers
+    else:
+        raise ConfigError(f"--workers takes a number of processes or a Spark master, got {given!r}.")
 
 
 def _load(path: Path, program: "Program | None" = None, *, numbers: bool = False) -> "KnowledgeBase | Split":

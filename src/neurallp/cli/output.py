@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.segment import Segment
 
 from ..graph.iris import unambiguous
+from ..graph.spelling import CONTROLS, neutral, one_line
 from ..graph.vocabulary import Vocabulary
 from .log_lines import LogLines
 
@@ -34,19 +35,6 @@ if TYPE_CHECKING:
 
 #: What a progress bar shows beside the bar.
 Unit = Literal["time", "items", "bytes"]
-
-#: Characters that a terminal acts on or that reorder what is read: controls (C0 except line ends, DEL, C1),
-#: marks of direction, separators of lines and paragraphs.
-CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
-
-
-def neutral(text: str) -> str:
-    r"""Return a text in which characters that a terminal acts on are spelled out.
-
-    >>> print(neutral("a\x1b[31mb"))
-    a\x1b[31mb
-    """
-    return CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 #: The vocabularies whose names are printed.
@@ -71,7 +59,7 @@ def _local_names(names: Vocabulary) -> dict[str, str]:
 
 def shown_name(text: str) -> str:
     """Return a name, or a text of one line, as markup of one line."""
-    return escape(neutral(readable(text)).replace("\n", "\\n"))
+    return escape(one_line(readable(text)))
 
 
 class SafeConsole(Console):
@@ -212,7 +200,7 @@ def answers_table(answers: "Sequence[Answer]", *, scores: bool = False) -> "Tabl
 
 
 def show_probability(probability: float | None) -> str:
-    """Return a probability in per cent; none is told as certain."""
+    """Return a probability in per cent; none is shown as certain."""
     if probability is None:
         return ""
     if probability < 0.001:
@@ -278,7 +266,7 @@ def _numbers(rule: "Rule", weighted: bool, counted: bool) -> list[str]:
 
 def _described(group: "RuleGroup") -> str:
     """Return, as markup, a rule with how many others conclude the same, and below its example."""
-    if group.rule.kind == "prior":
+    if group.rule.ignores_source:
         way = "rarer" if group.rule.is_against else "more common"
         return f"the {way} an answer is, the better"
     similar = f"  (+{len(group.similar)} similar)" if group.similar else ""
@@ -316,11 +304,12 @@ def _measured(rule: "Rule") -> str:
 
 
 def plain_table(*words: str, numbers: Sequence[str] = ()) -> "Table":
-    """Return an empty table without a frame, narrow enough for 80 columns."""
+    """Return an empty table without a frame, narrow enough for 80 columns; `numbers` stand at the right."""
     from rich import box
-    from rich.table import Table
 
-    table = Table(*words, box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    from .tables import FoldingTable
+
+    table = FoldingTable(*words, box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     for name in numbers:
         table.add_column(name, justify="right")
     return table

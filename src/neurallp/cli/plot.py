@@ -64,7 +64,7 @@ def rules(
 
     found = load_model(model).listings(relation, limit=100)
     sides = (found[0].reasons, found[0].against) if found else ()
-    drawable = [[each.rule for each in side if each.rule.kind in ("chain", "against")] for side in sides]
+    drawable = [[each.rule for each in side if each.rule.is_path_rule] for side in sides]
     draw_rules([rule for side in drawable for rule in side[:limit]], out)
     _report(out, as_json)
 

@@ -14,6 +14,7 @@ from .options import (
     LeastProbability,
     MaxAnswers,
     Predicted,
+    SafeCsv,
     Source,
     WithKnown,
     bind,
@@ -37,9 +38,7 @@ def predict(
     known: WithKnown = False,
     min_probability: LeastProbability = 0.0,
     labels: LabelFile = None,
-    safe_csv: Annotated[
-        bool, typer.Option("--safe-csv", help="Put ' before names that spreadsheets take for formulas.")
-    ] = False,
+    safe_csv: SafeCsv = False,
     as_json: Json = False,
 ) -> None:
     """Write the new answers to every question about DATA.

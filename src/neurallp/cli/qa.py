@@ -15,8 +15,8 @@ from .options import (
     Force,
     Json,
     Resume,
-    choose_device,
     existing_data,
+    existing_question_model,
     load_known,
     require_new,
     with_settings,
@@ -35,14 +35,6 @@ qa = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-
-def existing_question_model(path: Path) -> Path:
-    """Return a model folder; raise with the command that makes one where there is none."""
-    from ..io.models.folders import require_folder
-
-    require_folder(path, "neurallp qa learn DATA QUESTIONS")
-    return path
 
 
 def existing_files(paths: list[Path]) -> list[Path]:
@@ -104,7 +96,7 @@ def learn(
     from ..pipeline.questions import learn_questions
     from .callbacks import QuestionTrainingProgress
 
-    where = {"engine": engine, "device": choose_device(device, engine)}
+    where = {"engine": engine, "device": device}
     with locked(out):
         with QuestionTrainingProgress(out, resume=resume, quiet=as_json) as callbacks:
             program = learn_questions(facts, asked, preset=preset, callbacks=callbacks, **where, **settings)

@@ -13,6 +13,8 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from ..errors import ConfigError, require_choice, require_positive
 from .plan_log import PlanLog
+from .registry import ENGINES as ENGINES
+from .registry import KINDS as KINDS
 
 Preset = Literal["default", "paper"]
 Part = Literal["valid", "test"]  # the parts to evaluate: a fact of train is in the graph that is searched
@@ -26,23 +28,10 @@ EncoderName = Literal["order", "mean"]
 Signs = Literal["non-negative", "any"]
 Linked = Literal["auto", "exclude", "include"]
 
-#: The kinds of rules that can be weighted.
-KINDS = {
-    "chain": "neurallp.weighting.kinds.chain",
-    "prior": "neurallp.weighting.kinds.prior",
-    "unary": "neurallp.weighting.kinds.unary",
-    "anchored": "neurallp.weighting.kinds.anchored",
-    "mirrored": "neurallp.weighting.kinds.mirrored",
-    "against": "neurallp.weighting.kinds.against",
-}
-
-#: The engines by name, the fastest first, and the module of each.
-ENGINES = {
-    "cuda": "neurallp.engines.cuda",
-    "cpu": "neurallp.engines.cpu",
-    "reference": "neurallp.engines.reference",
-}
 ENGINE_CHOICES = ("auto", *ENGINES)
+#: Bodies to weigh for a query and pairs to mine between, however few facts it has.
+ALWAYS_CANDIDATES, ALWAYS_PAIRS = 400, 300
+
 LIMITS = {"num_steps": 100, "max_length": 100, "num_controllers": 100}  # more would never end
 
 C = TypeVar("C")
@@ -137,7 +126,7 @@ class TrainingConfig:
     )
     facts_apart: FactsApart = setting(
         "relation",
-        "How a quarter of the facts is set apart to ask, unless each masks its own.",
+        "How a quarter of the facts is separated to be asked, unless each masks its own.",
         flag="--facts",
     )
     seed: int = setting(0, "Fixes weights, order, samples and split.")
@@ -161,15 +150,18 @@ class WeightingConfig:
         unset="none",
     )
     num_candidates: int = setting(
-        400, "Bodies to weigh for each query, the best of those mined.", flag="--candidates --mine"
+        1000,
+        "Bodies to weigh for each query, the best of those mined: one for each fact, 400 at least.",
+        flag="--candidates --mine",
     )
     num_learned: int = setting(50, "Rules of each query to take from the neural model.", flag="--learned")
     max_rules: int | None = setting(
         None, "Weighted rules to keep for each query; weights are fitted anew for them.", unset="all"
     )
     num_pairs: int = setting(
-        300,
-        "Known pairs of each query to mine between, at most; ends once little new is found.",
+        1000,
+        "Known pairs of each query to mine between: half of its facts, 300 at least; ends once little new "
+        "is found.",
         flag="--pairs",
     )
     num_mined: int = setting(1000, "Bodies of each length to count right conclusions of.", flag="--mined")
@@ -218,6 +210,14 @@ class WeightingConfig:
     def lengths(self) -> tuple[int, ...]:
         """The maximum lengths to try."""
         return tuple(dict.fromkeys((self.max_length, *self.other_lengths)))
+
+    def candidates_for(self, num_facts: int) -> int:
+        """Return how many bodies are weighed for a query: more facts are evidence for more bodies."""
+        return min(self.num_candidates, max(ALWAYS_CANDIDATES, num_facts))
+
+    def pairs_for(self, num_facts: int) -> int:
+        """Return how many pairs of a query are mined between: others are left to count conclusions on."""
+        return min(self.num_pairs, max(ALWAYS_PAIRS, num_facts // 2)) if self.num_candidates else 0
 
 
 @dataclass(frozen=True)
@@ -288,7 +288,7 @@ class Plan:
         }
 
 
-#: Presets: settings by name. `paper` is as published, or as in the authors' program where that says more.
+#: Presets: settings by name. `paper` is as published, and else as the authors' program.
 PRESETS: Mapping[Preset, Mapping[str, Any]] = MappingProxyType(
     {
         "default": {},

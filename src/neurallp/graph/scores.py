@@ -21,9 +21,10 @@ class Scores:
     @classmethod
     def of_dense(cls, dense: NDArray[np.floating]) -> "Scores":
         """Return the nonzero scores of a (question, entity) array."""
-        rows, entities = np.nonzero(dense)
-        offsets = group_offsets(rows, len(dense))
-        return cls(dense.shape[1], offsets, entities, dense[rows, entities])
+        places = np.flatnonzero(dense != 0)  # several times as fast as np.nonzero of two dimensions
+        rows, entities = (None, places) if len(dense) == 1 else np.divmod(places, dense.shape[1])
+        offsets = np.array([0, len(places)]) if rows is None else group_offsets(rows, len(dense))
+        return cls(dense.shape[1], offsets, entities, dense.reshape(-1)[places])
 
     @classmethod
     def none(cls, num_questions: int, num_entities: int) -> "Scores":

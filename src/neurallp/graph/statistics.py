@@ -8,6 +8,7 @@ import numpy as np
 from .arrays import Flags, Floats, Ids, concatenate_ranges, group_offsets
 from .knowledge_base import KnowledgeBase
 from .numbers import find_numeric
+from .spelling import one_line
 
 #: The share of a relation's facts for which a property must hold.
 HOLDS = 0.9
@@ -18,7 +19,7 @@ NUM_SAMPLED, MAX_CONTINUED = 500, 10
 #: Fewer facts than these are too few to learn from: of a relation, and of all.
 FEW_OF_RELATION, FEW = 10, 50
 
-#: Least facts for a pair of relations to be told as inverse or equal.
+#: Least facts for a pair of relations to be reported as inverse or equal.
 MIN_SHARED = 3
 
 
@@ -138,7 +139,7 @@ class Statistics:
 
 def _some(names: list[str], num: int = 5) -> str:
     more = f" and {len(names) - num:,} more" if len(names) > num else ""
-    return ", ".join(names[:num]) + more
+    return ", ".join(map(one_line, names[:num])) + more
 
 
 def describe_facts(kb: KnowledgeBase) -> Statistics:

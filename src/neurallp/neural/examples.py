@@ -20,6 +20,13 @@ class Batch:
     questions: Questions
     queries: QueryBatch
 
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    def __getitem__(self, part: slice) -> "Batch":
+        """Return some of the questions; what is masked for them stays masked."""
+        return Batch(self.questions[part], self.queries[part])
+
 
 @dataclass(frozen=True, eq=False)
 class TrainingExamples:

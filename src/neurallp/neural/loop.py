@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from ..errors import ConfigError
 from .optimizer import Optimizer, copy_of
+from .processes import Processes
 
 B = TypeVar("B")
 B_co = TypeVar("B_co", covariant=True)
@@ -92,6 +93,7 @@ class TrainingLoop(ABC, Generic[M, B]):
         self.on_step: Callable[[], object] = lambda: None
         self.optimizer = Optimizer(model, config.learning_rate)
         self.best_weights = copy_of(model.state_dict())
+        self.processes = Processes()
 
     @abstractmethod
     def loss_and_gradient(self, batch: B) -> tuple[Tensor, Tensor]:
@@ -172,6 +174,11 @@ class TrainingLoop(ABC, Generic[M, B]):
     def restore(self, state: dict[str, Tensor], history: list[Epoch]) -> None:
         """Continue from `state` as if the epochs of `history` had just been run."""
         self.best_weights, self.history = self.optimizer.restore(state), list(history)
+
+    def follow_leader(self) -> None:
+        """Continue from the leader's state in all processes; with one process nothing changes."""
+        if self.processes.num > 1:
+            self.restore(*self.processes.of_leader((self.state(), self.history)))
 
 
 @contextmanager

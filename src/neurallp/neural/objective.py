@@ -31,6 +31,10 @@ class Objective(Protocol):
         """Return the loss and its gradients; `rows` are the questions of the pairs."""
         ...
 
+    def num_counted(self, answers: Tensor) -> int:
+        """Return the number of questions that the loss is the mean of, from the scores of their answers."""
+        ...
+
 
 class LogScore:
     """The paper's objective: the mean of -log score(y | x) (eq. 4, with its logarithm)."""
@@ -42,6 +46,10 @@ class LogScore:
     def loss(self, scores: Tensor, totals: Tensor, rows: Ids) -> LossGradients:
         """Return the loss and its gradient for the answers' scores."""
         return *log_score(scores), None
+
+    def num_counted(self, answers: Tensor) -> int:
+        """Return the number of all questions."""
+        return len(answers)
 
 
 class NormalizedLikelihood:
@@ -67,6 +75,10 @@ class NormalizedLikelihood:
         loss, grad_answers, grad_negatives = normalized_likelihood(scores[:num], negatives.clamp(min=0.0))
         grad_negatives = torch.where(negatives > 0, grad_negatives, 0.0)
         return loss, torch.cat([grad_answers, -grad_negatives[left_out]]), grad_negatives
+
+    def num_counted(self, answers: Tensor) -> int:
+        """Return the number of questions whose answer is reachable."""
+        return int((answers > SMALLEST_SCORE).sum())
 
 
 OBJECTIVES: Mapping[ObjectiveName, Objective] = MappingProxyType(

@@ -1,10 +1,9 @@
-"""Learning, stage by stage: plan, train a neural model where that pays, then mine and weigh rules.
+"""Learning, stage by stage: plan, train a neural model where that helps, then mine and weigh rules.
 
 The library, the command line, the demo, the experiments and the benchmarks all call `learn`. A `Plan` has the
 settings of each stage, and `Callbacks` follow the run: progress, checkpoints, and stopping early.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
@@ -26,12 +25,11 @@ from ..config.plan_log import Comparison
 from ..errors import ConfigError, DataError, require_choice
 from ..graph.knowledge_base import KnowledgeBase, Split, hold_out, split_triples
 from ..graph.numbers import Numbers
-from ..graph.vocabulary import Relations
 from ..io.triples import Data, load
+from ..neural.processes import is_follower, num_processes
 from ..reasoning.calibration_sample import MAX_QUESTIONS
 from ..rules.rule import Rule
-from ..weighting.kinds import as_candidates, get_kind
-from ..weighting.kinds.base import Candidate
+from ..weighting.kinds import rules_as_candidates
 from ..weighting.weighted_rules import WeightedRules
 from .callbacks import Callbacks, Clock, TimeIsOver
 from .plan import NEURAL, Planner
@@ -43,16 +41,21 @@ if TYPE_CHECKING:
     from ..neural.training import Training
     from ..weighting.fitting import Candidates, Weighting
     from ..weighting.query_fit import FitResult
+    from ..weighting.workers import Workers
 
     AnyTraining = TrainingLoop[Any, Any]
 
 #: What may be done with numbers and dates that are objects of facts.
 NUMBERS = ("entities", "bins")
 
-#: Epochs of the neural model in the trial whether its training pays.
+#: Devices with which rules are weighted on the CPU: for `auto` too, as their sparse features are gathered and
+#: fitted faster there. The neural model is then trained on a GPU where there is one.
+ON_CPU = ("cpu", "auto")
+
+#: Epochs of the trial that decides whether the neural model is trained.
 TRIAL_EPOCHS = 3
 
-#: The share of the time limit that is set apart for calibrating, saving and measuring the model.
+#: The share of the time limit that is reserved for calibrating, saving and measuring the model.
 SAVING_SHARE = 0.15
 
 #: The share of the time limit that is left after planning which training may take, where rules are weighted.
@@ -78,16 +81,16 @@ def learn(
     Without a plan, settings that are not given are chosen by trials on the validation part, or on a part of
     train where there is none: `preset`, `train`, `weigh`, and the fields of ModelConfig, TrainingConfig and
     WeightingConfig. `minutes` bounds the whole run, and `program.plan.log.cut` tells what it cut. Rules that
-    are `given` are weighted with the others. With `workers` above 1, so many processes weigh them: the result
-    is the same. With `numbers="bins"`, numbers and dates that are objects of facts become ranges, with an
-    order between them.
+    are `given` are weighted with the others. With `workers` above 1, or a `Workers` that says where, other
+    processes weigh them: the result is the same. With `numbers="bins"`, numbers and dates that are objects of
+    facts become ranges, with an order between them.
 
     >>> from neurallp.datasets.family import family_knowledge_base
     >>> program = learn(family_knowledge_base(num_people=60, num_generations=3), num_candidates=50)
     >>> program.plan.weighting.num_candidates
     50
     """
-    workers: int = settings.pop("workers", 1)
+    workers: int | Workers = settings.pop("workers", 1)
     if plan is not None and settings:
         raise ConfigError(f"Give a plan or settings, not both: {', '.join(settings)}.")
     clock = minutes if isinstance(minutes, Clock) else Clock(minutes)
@@ -100,7 +103,9 @@ def learn(
     data = data if numbers is None else numbers.apply(data)
     whole = data if isinstance(data, Split) else split_triples(data, checked.seed)
     run = Run(whole.without_test(), engine, device, callbacks or Callbacks(), clock)
-    run.num_workers = workers
+    run.workers = workers
+    if is_follower():
+        return run.train(replace(checked, weighting=None))  # the leader does all the rest
     program = run.learn(plan or run.decide(**settings), list(given))
     program.kb = data if isinstance(data, KnowledgeBase) else whole.given
     program.numbers = numbers
@@ -116,7 +121,7 @@ def _wants_bins(settings: dict[str, Any]) -> bool:
 
 def _require_device(device: str) -> None:
     """Raise unless a device can be used; the CPU always can, so torch is not loaded for it."""
-    if device != "cpu":
+    if device not in ON_CPU:
         from ..neural.training import require_device
 
         require_device(device)
@@ -125,7 +130,7 @@ def _require_device(device: str) -> None:
 class Run:
     """One run of `learn`: its data, callbacks and time limit, and a method for each stage."""
 
-    num_workers = 1  # processes that weigh rules
+    workers: "int | Workers" = 1  # processes that weigh rules, or where they run
 
     def __init__(self, split: Split, engine: str, device: str, callbacks: Callbacks, clock: Clock) -> None:
         self.split, self.engine, self.device = split, engine, device
@@ -142,7 +147,7 @@ class Run:
         if plan.weighting is not None and not (program.has_model and self.should_stop()):
             rules = chain(self.learned_rules(program), given)
             weighted = self.weigh(plan.weighting, rules)
-            is_fitted = weighted is not None and not weighted.num_of_kinds.keys() <= {"prior"}
+            is_fitted = weighted is not None and weighted.depends_on_source
             if is_fitted or not (program.has_model and self.should_stop()):
                 program.weighted_rules = weighted  # otherwise priors alone would answer instead of the model
         self.calibrate(program)
@@ -157,7 +162,7 @@ class Run:
         """Return the plan with the settings given; trials choose the others."""
         if weigh is False or (weigh is None and preset in UNWEIGHTED_PRESETS):
             return make_plan(preset, train=train is not False, weigh=False, **settings)
-        if train is None and any(settings.get(name) is not None for name in NEURAL):
+        if train is None and (num_processes() > 1 or any(settings.get(name) is not None for name in NEURAL)):
             train = True
         plan = make_plan(preset, train=train is not False, weigh=True, **settings)
         planner = Planner(self.split, settings, self.limit, self.callbacks.should_stop)
@@ -195,7 +200,8 @@ class Run:
 
     def train(self, plan: Plan) -> LearnedProgram:
         """Return the program of the best epoch; without a model where the plan has no training."""
-        if plan.model is None or plan.training is None or (plan.weighting and self.should_stop()):
+        has_time = num_processes() > 1 or not self.should_stop()  # followers wait for the first epoch
+        if plan.model is None or plan.training is None or (plan.weighting and not has_time):
             return LearnedProgram(plan, kb=self.split.known)
         training = prepare(self.split, plan.model, plan.training, engine=self.engine, device=self.device)
         limit = self.limit.part(TRAINING_SHARE if plan.weighting else 1.0)
@@ -237,14 +243,14 @@ class Run:
         """
         self.callbacks.on_stage("weigh", 2 * len(self.split.known.facts))
         given = rules_as_candidates(rules, self.split.relations)
-        weighting = make_weighting(self.split, config, given, self.device, self.num_workers)
-        judge = None
+        weighting = make_weighting(self.split, config, given, self.device, self.workers)
+        validator = None
         if not len(self.split.valid):
             held_out = self.held_out_split(config.seed)
-            judge = make_weighting(held_out, config, given, self.device, self.num_workers)
+            validator = make_weighting(held_out, config, given, self.device, self.workers)
         weighting.on_fit = ValidationMrr(self.callbacks.on_mrr)
         try:
-            weighted = weighting.run(self.callbacks.on_progress, self.should_stop, judge)
+            weighted = weighting.run(self.callbacks.on_progress, self.should_stop, validator)
         except KeyboardInterrupt:
             if not self.callbacks.on_interrupt("weigh"):
                 raise
@@ -257,7 +263,7 @@ class Run:
 
 
 class ValidationMrr:
-    """The validation MRR of the queries so far, each with its latest fit; told to a callback."""
+    """The validation MRR of the queries so far, each with its latest fit; passed to a callback."""
 
     def __init__(self, on_mrr: Callable[[float], None]) -> None:
         self.on_mrr = on_mrr
@@ -277,6 +283,7 @@ def run_training(training: "AnyTraining", callbacks: Callbacks, limit: Clock | N
     After Ctrl-C the callbacks decide whether the epochs so far are used.
     """
     callbacks.on_training(training)
+    training.follow_leader()
     num_batches = training.examples.num_batches
     done = len(training.history) * num_batches
     callbacks.on_stage("train", training.config.num_epochs * num_batches, done)
@@ -284,7 +291,8 @@ def run_training(training: "AnyTraining", callbacks: Callbacks, limit: Clock | N
     try:
         for _ in training.epochs():
             callbacks.on_epoch(training)
-            if callbacks.should_stop() or (limit is not None and limit.is_over):
+            is_over = callbacks.should_stop() or (limit is not None and limit.is_over)
+            if training.processes.of_leader(is_over):
                 break
     except KeyboardInterrupt:
         if not callbacks.on_interrupt("train") or not training.history:
@@ -303,8 +311,9 @@ def prepare(
     import torch
 
     from ..neural.model import NeuralLP
-    from ..neural.training import Training, require_device
+    from ..neural.training import Training, choose_device, require_device
 
+    device = choose_device(device, engine)
     split = data if isinstance(data, Split) else split_triples(data, training_config.seed)
     if not len(split.train):
         raise DataError("There is nothing to learn from: the part 'train' is empty.")
@@ -343,35 +352,22 @@ def learned_rules(model: "NeuralLP", num: int, queries: Iterable[int] | None = N
         yield from islice(extract_rules(model, query), num)
 
 
-def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Candidate]]:
-    """Return rules as candidates, by query; rules with other relations are left out.
-
-    A query without rules gets the inverted rules of its inverse, of the kinds that can be inverted.
-    """
-    found: defaultdict[int, list[Candidate]] = defaultdict(list)
-    for query, candidate in as_candidates(rules, relations):
-        found[query].append(candidate)
-    for query in list(found):
-        inverted = (get_kind(each.kind).invert(each, relations) for each in found[query])
-        found.setdefault(relations.inverse(query), [each for each in inverted if each is not None])
-    return dict(found)
-
-
 def make_weighting(
     split: Split,
     config: WeightingConfig,
     given: "Candidates | None" = None,
     device: str = "cpu",
-    num_workers: int = 1,
+    workers: "int | Workers" = 1,
 ) -> "Weighting":
     """Return what mines rules and fits their weights, with those `given`, on a device or in processes."""
     from ..weighting.fitting import Weighting
 
-    if device == "cpu" and num_workers > 1:
-        from ..weighting.workers import ProcessWeighting
+    if device in ON_CPU and workers != 1:
+        from ..weighting.workers import DistributedWeighting, LocalWorkers
 
-        return ProcessWeighting(split, config, given, num_workers=num_workers)
-    if device == "cpu":
+        where = LocalWorkers(workers) if isinstance(workers, int) else workers
+        return DistributedWeighting(split, config, given, workers=where)
+    if device in ON_CPU:
         return Weighting(split, config, given)
     from ..weighting.fitting_gpu import GpuWeighting
 

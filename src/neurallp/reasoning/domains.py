@@ -1,4 +1,4 @@
-"""Domains: how likely an entity has any answer to a query, judged from the relations that it has."""
+"""Domains: how likely an entity has any answer to a query, estimated from the relations that it has."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ class Domains:
             order, self._of_operator = group_by(self._operators, graph.num_operators)
             self._entities = graph.sources[starts][order]
         self._sizes = np.diff(self._of_operator)
+        self._shared: dict[int, Ids] = {}
 
     _of_entity: NDArray[np.integer]
     _operators: NDArray[np.integer]
@@ -36,7 +37,12 @@ class Domains:
         return np.asarray(found)
 
     def _num_shared(self, query: int) -> Ids:
-        """Return for each operator how many of its entities have an answer to `query`."""
+        """Return for each operator how many of its entities have an answer to `query`; kept once counted."""
+        if query not in self._shared:
+            self._shared[query] = self._count_shared(query)
+        return self._shared[query]
+
+    def _count_shared(self, query: int) -> Ids:
         if isinstance(self.graph, PackedOperators) and self.graph.shared is not None:
             return np.asarray(self.graph.shared[query])
         first, last = self._of_operator[query : query + 2]
@@ -44,9 +50,9 @@ class Domains:
         return np.bincount(self._operators[places], minlength=len(self._sizes))
 
     def log_odds(self, sources: Ids, query: int) -> Floats:
-        """Return the log odds that sources have an answer, by the relation that speaks for it most.
+        """Return the log odds that sources have an answer, by the relation that makes it most likely.
 
-        A source without other relations is judged by the fraction of all entities that have an answer.
+        A source without other relations gets the fraction of all entities that have an answer.
         """
         rows, places = self._places(sources)
         base = (self._sizes[query] + 0.5) / (self.num_entities + 1.0)

@@ -96,12 +96,15 @@ class Reasoner(BaseReasoner):
         best = best_places(values, k)
         return Answers(self._describe(source, query, entities[best], values[best], (entities, values)))
 
-    def explain(self, head: str, relation: str, tail: str, k: int = 3) -> Proof:
-        """Return why (head, relation, tail) scores what it does: `k` terms, `k` reasons for and against."""
+    def explain(self, head: str, relation: str, tail: str, k: int = 3, *, with_terms: bool = True) -> Proof:
+        """Return why (head, relation, tail) scores what it does: `k` terms, `k` reasons for and against.
+
+        The terms, one for each rule and path, take as long as all the rest.
+        """
         source, query, answer, found = self._answer(head, relation, tail)
         if not found.score:
             return Proof(found, ())
-        terms = islice(self.scorer.terms(source, query, answer), k)
+        terms = islice(self.scorer.terms(source, query, answer), k * with_terms)
         told = tuple(Term(rule, self._names(path), value) for rule, path, value in terms)
         shares = self.scorer.shares(source, query, answer)
         sides = [[each for each in shares if (each.contribution < 0) == against] for against in (False, True)]
@@ -117,7 +120,7 @@ class Reasoner(BaseReasoner):
         """Return what rules add to a score, with the strongest path of the first."""
         paths = iter(share.paths)
         path = self._names(next(paths))
-        if share.rules[0].kind == "prior":
+        if share.rules[0].ignores_source:
             return Reason(share.rules, path, share.contribution, num_others=self._num_others(*ends))
         num_paths = 1 + sum(1 for _ in islice(paths, MAX_PATHS))
         return Reason(share.rules, path, share.contribution, num_paths)
@@ -130,7 +133,7 @@ class Reasoner(BaseReasoner):
     def why_not(self, head: str, relation: str, tail: str, k: int = 3) -> WhyNot:
         """Return the `k` weightiest rules that lack one fact to reach (head, relation, tail).
 
-        And the rules that speak against it. An answer follows where a rule reaches it and it scores above 0;
+        And the rules against it. An answer follows where a rule reaches it and it scores above 0;
         a prior alone does not count.
         """
         source, query, answer, found = self._answer(head, relation, tail)
@@ -161,7 +164,7 @@ class Reasoner(BaseReasoner):
         seed: int = 0,
         on_done: Callable[[int], None] = lambda num: None,
     ) -> Audit:
-        """Return the facts that the rules find least likely, each judged as if it alone were not known.
+        """Return the facts that the rules find least likely, each scored as if it alone were not known.
 
         Only facts of a relation or of an entity where one is given. At most `sample` facts are looked at
         (None: 20,000; 500 without weighted rules), drawn by `seed`; `Audit.num_examined` says how many.

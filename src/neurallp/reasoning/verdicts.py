@@ -1,4 +1,4 @@
-"""Verdicts on claims: whether a fact is known, likely, unlikely, or nothing can be said."""
+"""Verdicts on claims: whether a fact is known, likely, unlikely, or unknown."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -25,7 +25,7 @@ class Verdict:
     `true`: it is a known fact; `likely` and `unlikely`: its probability is at least `threshold`, or below;
     `unknown`: no rule but a prior applies, or a name is not known, as `problem` says. The probability of a
     known fact, and its proof, are those that it would have if it were not known. A claim is asked from head
-    to tail and from tail to head, and judged by the question that finds it more likely.
+    to tail and from tail to head, and the verdict is that of the question that finds it more likely.
     """
 
     head: str
@@ -96,5 +96,5 @@ def _belief(proof: Proof) -> float:
 def _has_rule(proof: Proof) -> bool:
     """Return whether any rule but a prior is for or against the answer."""
     shown: tuple[Reason, ...] = (*proof.reasons, *proof.against)
-    kinds = {rule.kind for reason in shown for rule in reason.rules}
-    return bool(kinds - {"prior"}) or any(rest.num != 0 for rest in proof.rests)
+    depends = any(not rule.ignores_source for reason in shown for rule in reason.rules)
+    return depends or any(rest.num != 0 for rest in proof.rests)

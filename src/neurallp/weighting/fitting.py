@@ -21,7 +21,7 @@ from ..errors import DataError
 from ..graph.arrays import Body, Ids
 from ..graph.compilation import num_cores
 from ..graph.knowledge_base import Split
-from ..graph.questions import KnownAnswers, Questions, ask_both_ways
+from ..graph.questions import KnownAnswers, Questions, ask_both_ways, excludes_source
 from .choice import Choice, Trial, choose_level, choose_settings, reduce_rules, thin
 from .features import FeatureWalker, ask
 from .fitting_kernels import Buffer
@@ -36,7 +36,7 @@ from .weighted_rules import WeightedQuery, WeightedRules
 #: The share of passes that a first fit takes.
 PILOT_EFFORT = 0.5
 
-#: Validation questions that a first fit is judged on, at most.
+#: Validation questions that a first fit is evaluated on, at most.
 MAX_JUDGED = 200
 
 T = TypeVar("T")
@@ -111,7 +111,7 @@ class Weighting:
         self,
         on_done: Callable[[int], None] = lambda num: None,
         should_stop: Callable[[], bool] = lambda: False,
-        judge: "Weighting | None" = None,
+        validator: "Weighting | None" = None,
     ) -> WeightedRules:
         """Return the weighted rules.
 
@@ -119,10 +119,10 @@ class Weighting:
         refined, those with most facts first. `on_done` is called with a number of facts, in all twice the
         number of facts of the graph. Once `should_stop` returns True, the rules so far are returned: queries
         without a fit have their prior alone, and `unrefined` lists those not refined. Where there is no
-        validation part, a `judge` with a part of the facts held out makes the cheap fits.
+        validation part, a `validator` with a part of the facts held out makes the cheap fits.
         """
         self.should_stop = should_stop
-        first = judge or self
+        first = validator or self
         first.should_stop, first.on_fit = should_stop, self.on_fit
         pool = ThreadPoolExecutor(self.num_threads)
         try:
@@ -304,10 +304,11 @@ class Worker:
         Questions are sampled: others than those that bodies are mined between, as far as there are others.
         """
         weighting = self.weighting
-        questions = self.sample(query, self.config.num_counted, skip=self.config.num_pairs)
+        num_mined = self.config.pairs_for(len(self.questions(query)))
+        questions = self.sample(query, self.config.num_counted, skip=num_mined)
         mask_pair = weighting.edge_masking.mask_pair(questions)
-        reflexive = self.index.kb.reflexive_relations[query % weighting.num_relations]
-        batch = ask(query, questions.sources, questions.answers, mask_pair, not reflexive)
+        exclude_source = bool(excludes_source(self.index.kb.reflexive_relations, query))
+        batch = ask(query, questions.sources, questions.answers, mask_pair, exclude_source)
         filters = weighting.edge_masking.filters_of(weighting.known, questions, mask_pair)
         return count_conclusions(self.walker, bodies, batch, filters, max_conclusions)
 

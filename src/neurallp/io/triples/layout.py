@@ -59,7 +59,7 @@ ADVICE = {
     ".n3": "If it is Turtle, name it .ttl.",
 }
 
-#: A first line that no other resembles is told as a probable header in files of at least so many triples.
+#: A first line that no other resembles is reported as a probable header in files of at least so many triples.
 MIN_ROWS = 4
 
 #: Columns in another order are told in files of at least so many.

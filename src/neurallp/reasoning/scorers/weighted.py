@@ -65,6 +65,10 @@ class WeightedScorer:
         return self._in_chunks(self._reach, sources, queries)
 
     def _in_chunks(self, score: Callable[[Ids, int], Scores], sources: Ids, queries: Ids) -> Scores:
+        if not len(sources):
+            return Scores.none(0, self.index.operators.num_entities)
+        if len(sources) == 1:
+            return score(sources, int(queries[0]))
         order = np.argsort(queries, kind="stable")
         bounds = np.flatnonzero(np.diff(queries[order], prepend=-1))
         chunks = [
@@ -152,7 +156,7 @@ class WeightedScorer:
         self._idle.append(walker)
 
     def _use_numpy(self, query: int, num_questions: int) -> bool:
-        """Return whether the questions are one of the first few, and not worth loading compiled loops for."""
+        """Return whether this is one of the first few questions: loading compiled loops would take longer."""
         weighted = self.weighted.queries.get(query)
         is_warm = self.loops_are_loaded or self._num_single >= FEW_QUESTIONS
         if num_questions != 1 or weighted is None or is_warm:
@@ -173,9 +177,9 @@ class WeightedScorer:
         if query not in self._compiled:
             weighted = self.weighted.queries.get(query)
             compiled = compile_rules(self.index, query, weighted.rules if weighted else ())
-            number, values, _ = compiled.dense
+            number = compiled.dense.number
             weight = weighted.weights[number, 0] if weighted and number >= 0 else 0.0
-            self._compiled[query] = compiled, weight * values
+            self._compiled[query] = compiled, weight * compiled.dense.values
         return self._compiled[query]
 
     def terms(self, source: int, query: int, answer: int) -> Iterator[PathTerm]:

@@ -21,7 +21,7 @@ NUM_EXAMPLES = 6
 NUM_DEGREES = 5
 
 #: Rules of one query whose support is counted to sort by it; those of less weight follow as they are.
-MAX_COUNTED = 300
+MAX_COUNTED = 100
 
 Order = Literal["weight", "confidence", "support", "length"]
 Side = Literal["all", "for", "against"]
@@ -127,6 +127,7 @@ def relation(
     rules = explorer.rules(query)
     passing = [number for number, rule in enumerate(rules) if wanted.keeps(rule)]
     found = slice_of(_sorted(explorer, query, passing, wanted.sort), page, ROWS)
+    explorer.count(query, found.rows)
     rows = [as_rule_row(explorer, query, number, changes) for number in found.rows]
     shown = Slice(rows, found.number, found.num_pages, found.total)
     own = any(veto.rpartition(":")[0] == name for veto in changes.veto)
@@ -135,7 +136,7 @@ def relation(
         inverse_name(name),
         atom(name, "X", "?"),
         describe_relation(explorer, query % len(relations)),
-        *_examples(explorer, query),
+        *explorer.keep(("examples", query), lambda: _examples(explorer, query)),
         _count_kinds(rules),
         wanted.search,
         wanted.kind,
@@ -161,6 +162,7 @@ def _sorted(explorer: Explorer, query: int, numbers: list[int], sort: Order) -> 
     by_weight = sorted(numbers, key=strength)
     if sort == "support":
         first, rest = by_weight[:MAX_COUNTED], by_weight[MAX_COUNTED:]
+        explorer.count(query, first)
         return [*sorted(first, key=lambda n: -(explorer.counted(query, n).support or 0)), *rest]
     keys: dict[str, Callable[[int], float]] = {
         "confidence": lambda n: -rules[n].confidence,
@@ -202,11 +204,12 @@ def _examples(explorer: Explorer, query: int) -> tuple[list[Fact], list[Degree]]
     operators, names, relations = reasoner.operators, reasoner.kb.entities, reasoner.relations
     edges = operators.edges_by_operator(query)
     some = edges[:: max(1, len(edges) // NUM_EXAMPLES)][:NUM_EXAMPLES]
-    ends = [(names[int(operators.sources[edge])], names[int(operators.targets[edge])]) for edge in some]
+    sources, targets = operators.sources_at(some).tolist(), operators.targets_at(some).tolist()
+    ends = [(names[source], names[target]) for source, target in zip(sources, targets, strict=True)]
     inverse = query >= len(relations)
     relation = relations[query % len(relations)]
     facts = [Fact(b, relation, a) if inverse else Fact(a, relation, b) for a, b in ends]
-    sources, counts = np.unique(operators.sources[edges], return_counts=True)
+    having, counts = np.unique(operators.sources_at(edges), return_counts=True)
     order = np.argsort(-counts, kind="stable")[:NUM_DEGREES]
-    most = [Degree(names[int(sources[place])], int(counts[place])) for place in order]
+    most = [Degree(names[int(having[place])], int(counts[place])) for place in order]
     return facts, most

@@ -1,6 +1,9 @@
-"""The kinds of rules, by name. A new kind is one module with a `KIND`, and its line in `config.KINDS`."""
+"""The kinds of rules, by name. A new kind is one module with a `KIND`, and its line in `config.registry`."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from typing import NamedTuple
 
@@ -19,7 +22,7 @@ from .base import Candidate, DenseKind, Kind, RuleFeatures
 
 def get_kind(name: str) -> Kind:
     """Return the kind of a name."""
-    kind: Kind = import_module(KINDS[name]).KIND
+    kind: Kind = import_module(KINDS[name].module).KIND
     return kind
 
 
@@ -31,15 +34,31 @@ def get_kinds(names: Iterable[str]) -> list[Kind]:
 
 def is_dense(candidate: Candidate) -> bool:
     """Return whether a rule's feature is dense: one value for every entity, whatever the source."""
-    return isinstance(get_kind(candidate.kind), DenseKind)
+    return KINDS[candidate.kind].ignores_source
 
 
-class DenseFeature(NamedTuple):
+@dataclass(frozen=True)
+class DenseFeature:
     """The dense term of a query's score: the number of its rule (-1: none), and a value for each entity."""
 
-    number: int
-    values: Floats  # (entity,)
-    masked_values: Floats  # (entity,) of an answer whose own fact is masked
+    index: GraphIndex
+    query: int
+    number: int = -1
+    kind: DenseKind | None = None
+
+    @property
+    def values(self) -> Floats:
+        """The feature of each entity; not kept, as it takes gigabytes for the queries of a large graph."""
+        if self.kind is None:
+            return np.zeros(self.index.num_entities)
+        return self.kind.values(self.index, self.query)
+
+    @cached_property
+    def masked_values(self) -> Floats:
+        """The feature of each entity as an answer whose own fact is masked."""
+        if self.kind is None:
+            return np.zeros(self.index.num_entities)
+        return self.kind.masked_values(self.index, self.query)
 
 
 class CompiledRules(NamedTuple):
@@ -51,7 +70,7 @@ class CompiledRules(NamedTuple):
 
 def compile_rules(index: GraphIndex, query: int, rules: Sequence[Candidate]) -> CompiledRules:
     """Return the rules of a query grouped by kind; a rule's number is its place in `rules`."""
-    dense = DenseFeature(-1, np.zeros(index.num_entities), np.zeros(index.num_entities))
+    dense = DenseFeature(index, query)
     plans = []
     for kind in get_kinds(rule.kind for rule in rules):
         own = {number: rule for number, rule in enumerate(rules) if rule.kind == kind.name}
@@ -60,7 +79,7 @@ def compile_rules(index: GraphIndex, query: int, rules: Sequence[Candidate]) -> 
                 raise ConfigError(
                     "A query can have one rule with a dense feature. Leave out a kind of rules."
                 )
-            dense = DenseFeature(min(own), kind.values(index, query), kind.masked_values(index, query))
+            dense = DenseFeature(index, query, min(own), kind)
         else:
             plans.append(Plan(kind, kind.compile(index, query, own), tuple(own)))
     return CompiledRules(tuple(plans), dense)
@@ -110,3 +129,17 @@ def as_candidates(rules: Iterable[Rule], relations: Relations) -> Iterator[tuple
             candidate = get_kind(rule.kind).candidate(rule, relations)
             if candidate is not None:
                 yield relations.operator_id(rule.target), candidate
+
+
+def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Candidate]]:
+    """Return rules as candidates, by query; rules with other relations are left out.
+
+    A query without rules gets the inverted rules of its inverse, of the kinds that can be inverted.
+    """
+    found: defaultdict[int, list[Candidate]] = defaultdict(list)
+    for query, candidate in as_candidates(rules, relations):
+        found[query].append(candidate)
+    for query in list(found):
+        inverted = (get_kind(each.kind).invert(each, relations) for each in found[query])
+        found.setdefault(relations.inverse(query), [each for each in inverted if each is not None])
+    return dict(found)
