@@ -4,19 +4,28 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
+# Python keeps what it has compiled, whatever the environment says: tests start many processes.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: setup system demo serve test lint format check docs dist dist-check bench torture fuzz mutants audit clean
 
 setup: $(VENV)/.developed
 
 # Made anew only when what is to be installed changes; a stamp is written last, so a broken set-up is repeated.
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.created: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.created
 	$(INSTALL) .
 	touch $@
 
-$(VENV)/.developed: $(VENV)/.installed
-	$(INSTALL) '.[dev]'
-	touch $@
+# Python compiles what is imported, which is a fraction of what is installed; and Spark, which comes without a
+# wheel, is packed into one without compression.
+$(VENV)/.developed: $(VENV)/.created
+	printf '[bdist_wheel]\ncompression = stored\n' > $(VENV)/wheels.cfg
+	DIST_EXTRA_CONFIG=$(abspath $(VENV)/wheels.cfg) $(INSTALL) '.[dev]' --no-compile
+	touch $(VENV)/.installed $@
 
 $(VENV)/.releasing: $(VENV)/.developed
 	$(INSTALL) '.[release]'
@@ -81,7 +90,7 @@ dist: $(VENV)/.installed
 # Installs the wheel afresh for each Python that is on this machine, and runs the demo there.
 dist-check: dist
 	@for version in 3.11 3.12 3.13 3.14; do \
-		if ! command -v python$$version >/dev/null; then echo "Python $$version is not on this machine."; continue; fi; \
+		if ! python$$version -c "" 2>/dev/null; then echo "Python $$version is not on this machine."; continue; fi; \
 		rm -rf dist/check && python$$version -m venv dist/check || exit 1; \
 		if dist/check/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl; then \
 			(cd dist && check/bin/neurallp demo --people 80 >/dev/null) || exit 1; echo "Python $$version: installed, and the demo runs."; \

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
+from pathlib import Path
 from time import perf_counter, sleep
 from urllib.parse import urlencode, urlsplit
 
@@ -39,8 +40,9 @@ def main() -> None:
         address = urlsplit(_read_address(server))
         client = Client(address.hostname or "", address.port or 0)
         client.get("/")
-        rows: list[dict[str, object]] = [{"what": "start to first page", "seconds": perf_counter() - begun}]
-        sleep(5)  # the model warms up beside the first page
+        started = {"what": "start to first page", "ms": 1000 * (perf_counter() - begun), "number": 1}
+        rows: list[dict[str, object]] = [started]
+        wait_until_idle(server.pid)
         places = list_places(args.data, random.Random(0))
         rows += [time_pages(client, what, make, args.requests) for what, make in places.items()]
         rows.append(load_test(client, places, server.pid, args.askers, args.seconds))
@@ -53,6 +55,21 @@ def main() -> None:
 def _read_address(server: "subprocess.Popen[str]") -> str:
     assert server.stdout is not None
     return next(word for line in server.stdout for word in line.split() if word.startswith("http://"))
+
+
+def wait_until_idle(pid: int) -> None:
+    """Wait until a server has warmed up: it uses no time for a second, and began to after the first."""
+    sleep(2)
+    before, now = -1.0, cpu_seconds(pid)
+    while now - before > 0.05:
+        sleep(1)
+        before, now = now, cpu_seconds(pid)
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Client:
@@ -103,6 +120,7 @@ def load_test(
     """Return percentiles of the time of one request while many ask for some seconds, errors and memory."""
     end = perf_counter() + seconds
     errors: list[Exception] = []
+    pauses = random.Random(0)
 
     def ask() -> Iterator[float]:
         own = Client(client.host, client.port)
@@ -112,7 +130,7 @@ def load_test(
                     yield own.get(place)
                 except (OSError, RuntimeError) as error:
                     errors.append(error)
-            sleep(1)  # a person reads
+                sleep(pauses.uniform(0.5, 1.5))  # a person reads
 
     before = memory(pid)
     with ThreadPoolExecutor(askers) as pool:
@@ -134,8 +152,8 @@ def percentiles(times: list[float]) -> dict[str, object]:
 
 def memory(pid: int) -> float:
     """Return the memory of a process in MiB."""
-    with open(f"/proc/{pid}/statm", encoding="ascii") as file:  # noqa: PTH123
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from neurallp.web.app import ServerSettings, make_app
 from neurallp.web.explorer import Explorer
 from neurallp.web.launch import bind
 from neurallp.web.pages.proof import proof
+from neurallp.web.warming import warm_up
 
 DOCS = Path(__file__).parents[1] / "docs"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
@@ -43,7 +44,7 @@ def main() -> None:
     program = learn(split)
     metrics = {"test": program.evaluate(split).as_dict()}
     explorer = Explorer(program, split, metrics, "A generated family")
-    explorer.warm_up()
+    warm_up(explorer)
     server = uvicorn.Server(uvicorn.Config(make_app(explorer, ServerSettings()), log_level="warning"))
     bound = bind("127.0.0.1", 0)
     threading.Thread(target=server.run, args=([bound],), daemon=True).start()

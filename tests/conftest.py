@@ -1,3 +1,5 @@
+import os
+import pickle
 import re
 import sys
 import warnings
@@ -5,14 +7,30 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from filelock import FileLock
 
 # The tensors here are tiny: two threads that wait for each other take several times as long as one.
 torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
-def cinema():
-    """A small world of films, questions about it, and a program that learned from them."""
+def make_once(tmp_path_factory):
+    """Return what a function returns; of all processes that run tests the first calls it."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+
+    def make_once(make, name=None):
+        path = folder / f"{name or make.__module__ + make.__qualname__}.pickle"
+        with FileLock(f"{path}.lock"):
+            if not path.exists():
+                path.write_bytes(pickle.dumps(make()))
+        return pickle.loads(path.read_bytes())
+
+    return make_once
+
+
+def learn_cinema():
     from neurallp import learn_questions
     from neurallp.datasets.movies import movie_questions, movies_knowledge_base
 
@@ -21,6 +39,12 @@ def cinema():
     sizes = {"embedding_size": 64, "hidden_size": 64}
     program = learn_questions(kb, train, num_epochs=10, learning_rate=0.004, patience=10, **sizes)
     return SimpleNamespace(kb=kb, train=train, test=test, program=program)
+
+
+@pytest.fixture(scope="session")
+def cinema(make_once):
+    """A small world of films, questions about it, and a program that learned from them."""
+    return make_once(learn_cinema)
 
 
 @pytest.fixture(scope="session")

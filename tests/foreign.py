@@ -11,12 +11,12 @@ import warnings
 
 import pytest
 
+from neurallp.graph.iris import shorten
 from neurallp.graph.knowledge_base import KnowledgeBase
 from neurallp.graph.operators import Operators
 from neurallp.io.rules import export_rules
 from neurallp.io.rules.logic import quote_atom
 from neurallp.io.triples import write_triples
-from neurallp.io.triples.rdf import Names
 from neurallp.rules.support import derive
 
 # Code lists survive any name, but are slow to print; plain names are for those that are.
@@ -88,7 +88,6 @@ def by_sparql(rules, triples, folder):
     store = ox.Store()
     store.load(path=folder / "facts.nt")
     found = store.query((folder / "rules.rq").read_text())
-    shorten = Names().shorten
     return {tuple(shorten(term.value) for term in (t.subject, t.predicate, t.object)) for t in found}
 
 

@@ -39,7 +39,7 @@ def texts(path):
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 @pytest.mark.parametrize(
-    "kind", [("curves",), ("attention", "--query", "uncle"), ("rules", "--query", "~uncle")]
+    "kind", [("curves",), ("attention", "--relation", "uncle"), ("rules", "--relation", "~uncle")]
 )
 def test_the_command_draws_in_both_formats(run, model, tmp_path, suffix, kind):
     what, *query = kind
@@ -90,6 +90,13 @@ def test_curves_are_named_where_there_are_several(tmp_path):
     assert {"seed 0", "no validation"} <= set(texts(tmp_path / "curves.svg"))
 
 
+def test_markers_of_a_figure_have_the_same_names_in_every_run(tmp_path):
+    for name in ("one", "two"):
+        with figure_at(tmp_path / f"{name}.svg", 3, 2) as figure:
+            figure.subplots().plot([1, 2], marker="o")
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+
+
 def test_lines_differ_without_colour():
     looks = [(style["marker"], style["linestyle"]) for style, _ in zip(styles(), range(20), strict=False)]
     assert len(set(looks)) == 20
@@ -98,7 +105,7 @@ def test_lines_differ_without_colour():
 def test_other_formats_and_empty_figures_are_refused(refuse, model, tmp_path):
     assert ".png, .svg" in refuse("plot", "curves", model, "--out", tmp_path / "picture.gif")
     picture = tmp_path / "p.png"
-    assert "Did you mean 'uncle'" in refuse("plot", "rules", model, "--query", "uncl", "--out", picture)
+    assert "Did you mean 'uncle'" in refuse("plot", "rules", model, "--relation", "uncl", "--out", picture)
     with pytest.raises(ConfigError, match="no rules"):
         draw_rules([], tmp_path / "rules.png")
 

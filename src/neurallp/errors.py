@@ -47,6 +47,15 @@ class UnknownNameError(DataError):
         plural = {"entity": "entities"}.get(kind, f"{kind}s")
         return cls(f"Unknown {kind} {name!r}.{hint} {owner} has {len(known):,} {plural}.")
 
+    @classmethod
+    def ambiguous(cls, kind: str, name: str, found: "Sequence[str]") -> "UnknownNameError":
+        """Return the error for a short name that stands for several names."""
+        plural = {"entity": "entities"}.get(kind, f"{kind}s")
+        more = f" and {len(found) - 3:,} more" if len(found) > 3 else ""
+        return cls(
+            f"{name!r} may be any of {len(found):,} {plural}: {', '.join(found[:3])}{more}. Give one in full."
+        )
+
 
 class QuestionError(DataError):
     """A question in words that cannot be understood, or that the knowledge base cannot answer."""

@@ -42,15 +42,16 @@ def figure_at(path: Path, width: float, height: float) -> Iterator["Figure"]:
     """Yield a figure that is written to `path` when the block ends."""
     require_choice("The suffix of a figure", path.suffix.lower(), FORMATS)
     try:
+        from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ConfigError("Figures need matplotlib: pip install 'neurallp[plots]'.") from error
     figure = Figure(figsize=(width, height), layout="constrained")
     yield figure
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Without a date, equal figures are equal files.
+    # Without a date and with a seed of the names of shapes, equal figures are equal files.
     metadata = {"Date": None} if path.suffix.lower() == ".svg" else {}
-    with replacing(path) as file:
+    with replacing(path) as file, rc_context({"svg.hashsalt": "neurallp"}):
         figure.savefig(file, format=path.suffix.lower()[1:], dpi=200, metadata=metadata)
 
 

@@ -49,7 +49,7 @@ def test_names_are_printed_as_they_are(run, tmp_path):
     assert "[bold]r[/](X, Y)" in out
     assert ":x:(X, Y)" in out
     assert "日本(X, Y)" in out
-    assert "unknown relation ':d:'" in run("rules", tmp_path / "model", "--query", ":d:")[2].lower()
+    assert "unknown relation ':d:'" in run("rules", tmp_path / "model", "--relation", ":d:")[2].lower()
 
 
 def test_a_terminal_that_lacks_a_letter_still_gets_an_answer(run, tmp_path, monkeypatch):

@@ -30,6 +30,24 @@ def test_every_command_has_json_quiet_and_verbose(words):
     assert "--json" in options or words in SERVERS
 
 
+@pytest.mark.parametrize("words", [words for words, _ in every_command()], ids=" ".join)
+def test_models_data_and_relations_have_the_same_names_and_order_everywhere(words):
+    params = dict(every_command())[words].params
+    arguments = [
+        param.metavar or param.name.upper() for param in params if param.param_type_name == "argument"
+    ]
+    order = [name for name in ("MODEL", "RULES", "DATA", "HEAD", "RELATION", "TAIL") if name in arguments]
+    assert arguments[: len(order)] == order
+    options = {option for param in params if not getattr(param, "hidden", False) for option in param.opts}
+    assert options.isdisjoint({"--query", "--data", "--kb", "--limit-rules", "--output", "--threads"})
+
+
+def test_options_of_earlier_versions_are_understood(run, model, data):
+    now = run("rules", model, data, "--relation", "uncle")
+    assert now[0] == 0
+    assert run("rules", model, "--data", data, "--query", "uncle") == now
+
+
 def test_help_is_short_and_long_and_tells_exit_codes(run):
     assert run("-h") == run("--help")
     out = run("-h")[1]

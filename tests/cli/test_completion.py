@@ -70,7 +70,7 @@ def test_names_are_completed_from_what_stands_before_them(press_tab):
 
 
 def test_relations_are_those_of_the_model_where_there_is_one(press_tab):
-    assert press_tab("rules", "model", "--query", "") == ["aunt", "uncle"]
+    assert press_tab("rules", "model", "--relation", "") == ["aunt", "uncle"]
     assert press_tab("predict", "model", "kb.tsv", "--relation", "a") == ["aunt"]
 
 

@@ -57,3 +57,13 @@ def test_a_prefix_without_iri_is_refused(run, data, prefix):
     code, _, err = run("convert", data, "a.nt", "--prefix", prefix)
     assert code == 2
     assert "NAME=IRI" in err
+
+
+def test_names_that_spreadsheets_take_for_formulas_are_quoted_where_it_is_asked_for(run, refuse, tmp_path):
+    rows = [("=1+1", "likes", "@bob"), ("anna", "-likes", "bob")]
+    write_triples(tmp_path / "facts.tsv", rows)
+    run("convert", "facts.tsv", "safe.csv", "--safe-csv")
+    assert read_triples(tmp_path / "safe.csv") == [("'=1+1", "likes", "'@bob"), ("anna", "'-likes", "bob")]
+    run("convert", "facts.tsv", "plain.csv")
+    assert read_triples(tmp_path / "plain.csv") == rows
+    assert "--safe-csv is for .csv and .tsv" in refuse("convert", "facts.tsv", "a.ttl", "--safe-csv")

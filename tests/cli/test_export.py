@@ -65,9 +65,9 @@ def test_the_saved_rules_of_a_model_are_exported_or_as_many_as_are_asked_for(run
 
 
 def test_one_query_is_exported_and_its_name_suggested(run, rules, tmp_path):
-    assert run("export", rules, "--format", "tsv", "--out", "out.tsv", "--query", "aunt")[0] == 0
+    assert run("export", rules, "--format", "tsv", "--out", "out.tsv", "--relation", "aunt")[0] == 0
     assert read_rules(tmp_path / "out.tsv") == RuleSet([AUNT])
-    code, _, err = run("export", rules, "--format", "tsv", "--out", "out.tsv", "--query", "ant")
+    code, _, err = run("export", rules, "--format", "tsv", "--out", "out.tsv", "--relation", "ant")
     assert code == 2
     assert "Did you mean 'aunt'?" in err
 
@@ -82,8 +82,19 @@ def test_a_misspelt_format_is_suggested(run, rules, verb):
 def test_data_counts_support_and_flags_what_is_subsumed(run, data, tmp_path):
     married = Rule("uncle", ("father", "brother", "wife", "husband"), 0.25, 0.5)
     write_rules(tmp_path / "rules.tsv", [replace(UNCLE, support=None), married])
-    code, out, _ = run("export", "rules.tsv", "--format", "anyburl", "--out", "out", "--data", data, "--json")
+    code, out, _ = run("export", "rules.tsv", data, "--format", "anyburl", "--out", "out", "--json")
     assert code == 0
     assert json.loads(out)["subsumed"] == [{"rule": str(married), "by": str(UNCLE)}]
-    _, out, _ = run("export", "rules.tsv", "--format", "anyburl", "--out", "out", "--data", data)
+    _, out, _ = run("export", "rules.tsv", data, "--format", "anyburl", "--out", "out")
     assert f"Subsumed: {married}" in out
+
+
+def test_a_table_for_spreadsheets_begins_no_cell_like_a_formula(run, refuse, tmp_path):
+    write_rules(
+        "odd.tsv", [Rule("=cmd", ("father",), 0.5), Rule("r", ("s",), 0.5, kind="unary", answer="@x")]
+    )
+    run("export", "odd.tsv", "--format", "tsv", "--out", "safe.tsv", "--safe-csv")
+    cells = [cell.strip('"') for cell in (tmp_path / "safe.tsv").read_text().replace("\n", "\t").split("\t")]
+    assert {"'=cmd", "'@x", "'=cmd(X, Y) <= father(X, Y)"} <= set(cells)
+    assert not [cell for cell in cells if cell.startswith(("=", "@"))]
+    assert "--format tsv" in refuse("export", "odd.tsv", "--format", "sql", "--out", "a", "--safe-csv")

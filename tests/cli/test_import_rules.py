@@ -28,7 +28,7 @@ def test_rules_are_imported_cleaned_and_counted(run, data, tmp_path):
         "9\t9\t1.0\tuncle(X,bob) <= wife(X,A)",
     ]
     (tmp_path / "mined.txt").write_text("\n".join(lines))
-    code, out, err = run("import", "mined.txt", "--format", "anyburl", "--data", data, "--json")
+    code, out, err = run("import", "mined.txt", data, "--format", "anyburl", "--json")
     assert code == 0
     assert json.loads(out) == {
         "out": "rules.tsv", "format": "tsv", "rules": 1, "queries": 1,

@@ -194,19 +194,30 @@ def test_a_model_is_not_replaced_unasked(run, refuse, data, model):
 def test_numbers_become_ranges_that_rules_and_questions_use(run, tmp_path):
     born = [(f"p{i}", "born", str(1900 + i)) for i in range(80)]
     lived = [(f"p{i}", "era", "old" if i < 40 else "new") for i in range(80)]
-    write_triples(tmp_path / "people.tsv", born + lived)
-    model = tmp_path / "model"
+    people, model = tmp_path / "people.tsv", tmp_path / "model"
+    write_triples(people, born + lived)
     flags = ("--numbers", "bins", "--kinds", "chain,prior,unary", "--length", 2, "--masking", "fact", *SIZES)
-    assert run("learn", tmp_path / "people.tsv", "--out", model, "-q", *flags)[0] == 0
+    assert run("learn", people, "--out", model, "-q", *flags)[0] == 0
     ranges = load_model(model).numbers.bins["born"].names
     assert ranges[0].startswith("< 19")
-    printed = run("rules", model, "--query", "born", "--limit", 99)[1]
+    printed = run("rules", model, "--relation", "born", "--limit", 99)[1]
     assert any(f"Y = {name}" in printed for name in ranges[1:-1])
     new = [("zoe", "born", "1999"), ("yan", "born", "1885"), ("yan", "era", "old"), ("p1", "era", "new")]
     write_triples(tmp_path / "new.tsv", new)
     code, out, _ = run("ask", model, tmp_path / "new.tsv", "--head", "zoe", "--relation", "born", "--json")
     assert code == 0
     assert [answer["entity"] for answer in json.loads(out) if answer["is_known"]] == [ranges[-1]]
+    year, own = (
+        run("ask", model, people, "--tail", asked, "--relation", "born", "--json")
+        for asked in ("1955", load_model(model).numbers.bins["born"].name_of("1955"))
+    )
+    assert year == own
+    assert "p55" in run("explain", model, people, "p55", "born", "1955-06-30")[1]
+    assert run("predict", model, people, "--out", tmp_path / "new.csv")[0] == 0
+    assert "born" in (tmp_path / "new.csv").read_text()
+    for command in ("evaluate", "calibrate"):
+        code, _, err = run(command, model, people)
+        assert (code, "no facts of" in err) == (0, False)
 
 
 def test_numbers_and_too_few_facts_are_noted(run, tmp_path):

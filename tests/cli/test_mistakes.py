@@ -50,9 +50,9 @@ def test_a_model_in_the_place_of_data_is_told(refuse, model):
 def test_a_relation_with_a_slip_is_answered_with_the_nearest(refuse, model, data, given, near):
     for arguments in (
         ("ask", model, data, "--head", "anna", "--relation", given),
-        ("rules", model, "--query", given),
-        ("rules", model, "--query", f"~{given}"),
-        ("export", model, "--format", "tsv", "--out", "out.tsv", "--query", given),
+        ("rules", model, "--relation", given),
+        ("rules", model, "--relation", f"~{given}"),
+        ("export", model, "--format", "tsv", "--out", "out.tsv", "--relation", given),
     ):
         told = refuse(*arguments)
         assert f"Unknown relation {given!r}" in told or f"Unknown relation '~{given}'" in told
@@ -173,7 +173,7 @@ def test_an_output_in_a_folder_that_is_not_there_is_told_and_nothing_is_made(ref
 
 def test_a_figure_of_another_format_is_refused_with_the_nearest(refuse, model, tmp_path):
     pytest.importorskip("matplotlib")
-    told = refuse("plot", "rules", model, "--query", "father", "--out", tmp_path / "rules.jpg")
+    told = refuse("plot", "rules", model, "--relation", "father", "--out", tmp_path / "rules.jpg")
     assert told == "The suffix of a figure must be one of .png, .svg, got '.jpg'. Did you mean '.png'?"
     assert not (tmp_path / "rules.jpg").exists()
 

@@ -2,8 +2,10 @@ import json
 import re
 import subprocess
 import sys
+from urllib.parse import urlencode
 
 import pytest
+from served import fetch, serving
 
 from neurallp.io.triples import write_triples
 
@@ -155,3 +157,11 @@ def test_a_note_shows_that_a_name_fits_several_entities(run, files, cinema, tmp_
     code, out, _ = run("qa", "ask", files / "model", tmp_path / "kb.tsv", f"who directed {title.lower()}")
     assert code == 0
     assert f"Note: Taken to be about '{title}'; the name also fits '{title.upper()}'" in out
+
+
+def test_a_question_model_is_explored_in_the_browser(files, cinema):
+    question = next(q for q in cinema.test if q.kind == "release_year").unmarked
+    with serving("serve", files / "model", files / "kb.tsv") as address:
+        assert f">{question.answers[0]}</bdi>" in fetch(
+            address, f"question?{urlencode({'text': question.text})}"
+        )

@@ -5,7 +5,7 @@ from neurallp.io.triples import load
 
 
 def test_rules_prints_the_rules_of_a_query_under_a_heading(run, model):
-    code, out, _ = run("rules", model, "--query", "uncle", "--limit", 3, "--min-share", 0)
+    code, out, _ = run("rules", model, "--relation", "uncle", "--limit", 3, "--min-share", 0)
     assert code == 0
     heading, header, _, *lines = out.splitlines()
     assert heading == "uncle(X, Y): X is given, Y is sought"
@@ -16,7 +16,7 @@ def test_rules_prints_the_rules_of_a_query_under_a_heading(run, model):
 
 def test_rules_counts_support_on_data(run, model, data):
     for given in ((data,), ("--data", data)):
-        _, header, *_ = run("rules", model, *given, "--query", "uncle")[1].splitlines()
+        _, header, *_ = run("rules", model, *given, "--relation", "uncle")[1].splitlines()
         assert header.split() == ["confidence", "PCA", "support", "rule"]
 
 
@@ -27,7 +27,7 @@ def test_every_query_and_its_inverse_has_a_heading(run, model, data):
 
 
 def test_rules_as_json_are_those_of_the_library(run, model, data):
-    (found,) = json.loads(run("rules", model, data, "--json", "--query", "~uncle", "--limit", 4)[1])
+    (found,) = json.loads(run("rules", model, data, "--json", "--relation", "~uncle", "--limit", 4)[1])
     kb = load(data)
     (expected,) = load_model(model).listings("~uncle", limit=4, kb=kb)
     assert found == json.loads(json.dumps(expected.as_dict()))
@@ -36,7 +36,7 @@ def test_rules_as_json_are_those_of_the_library(run, model, data):
 
 def test_rules_are_filtered_by_what_is_counted(run, model, data):
     wide, narrow = (
-        json.loads(run("rules", model, data, "--json", "--query", "uncle", *options)[1])
+        json.loads(run("rules", model, data, "--json", "--relation", "uncle", *options)[1])
         for options in ((), ("--min-confidence", 0.5, "--min-support", 2))
     )
     kept = [rule for listing in narrow for rule in listing["reasons"]]
@@ -45,7 +45,7 @@ def test_rules_are_filtered_by_what_is_counted(run, model, data):
 
 
 def test_rules_can_be_narrowed_down_to_none(run, model):
-    narrow = ("--query", "uncle", "--allow", "wife", "--deny", "wife")
+    narrow = ("--relation", "uncle", "--allow", "wife", "--deny", "wife")
     said = "No rule passes. Lower --min-share, or allow more.\n"
     assert run("rules", model, *narrow) == (0, said, "")
     assert run("rules", model, "--json", *narrow) == (0, "[]\n", "")
@@ -56,7 +56,7 @@ def test_few_rules_need_data(refuse, model):
 
 
 def test_an_unknown_relation_is_told_with_the_nearest(refuse, model):
-    for flag in ("--query", "--allow", "--deny"):
+    for flag in ("--relation", "--allow", "--deny"):
         assert refuse("rules", model, flag, "uncel").startswith(
             "Unknown relation 'uncel'. Did you mean 'uncle'?"
         )
@@ -70,7 +70,7 @@ def test_a_damaged_model_is_told_by_the_file(refuse, model):
 def test_examples_are_told_with_labels(run, model, data, tmp_path):
     kb = load(data)
     (tmp_path / "labels.tsv").write_text("".join(f"{name}\tDr {name}\n" for name in kb.entities))
-    asked = ("rules", model, data, "--query", "father", "--json", "--labels", tmp_path / "labels.tsv")
+    asked = ("rules", model, data, "--relation", "father", "--json", "--labels", tmp_path / "labels.tsv")
     (listing,) = json.loads(run(*asked)[1])
     examples = [rule["example"] for rule in listing["reasons"] if rule["example"]]
     assert examples

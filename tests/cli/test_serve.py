@@ -1,31 +1,9 @@
 """`serve` and `demo --serve`: they print an address that answers, and end when told to."""
 
 import re
-import signal
-import subprocess
 import sys
-from contextlib import contextmanager
-from urllib.request import Request, urlopen
 
-COMMAND = [sys.executable, "-c", "from neurallp.cli import main; main()"]
-
-
-@contextmanager
-def serving(*arguments):
-    """Run a command that serves, in a process of its own; give the address that it prints."""
-    with subprocess.Popen(
-        [*COMMAND, *map(str, arguments), "--port", "0", "--no-browser"], stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            yield next(found[0] for line in process.stdout if (found := re.search(r"http://\S+", line)))
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(20)
-
-
-def fetch(address, path="", accept="text/html"):
-    with urlopen(Request(address + path, headers={"Accept": accept}), timeout=60) as answer:
-        return answer.read().decode()
+from served import fetch, serving
 
 
 def test_a_file_of_rules_is_explored(uncles):
@@ -39,6 +17,7 @@ def test_what_is_not_there_is_told_before_anything_is_bound(refuse, uncles, tmp_
     assert "There is no" in refuse("serve", uncles[0], tmp_path / "nothing.tsv")
     assert "neurallp learn" in refuse("serve", tmp_path / "nothing", uncles[1])
     assert "neurallp learn" in refuse("serve", *uncles, "--compare", tmp_path / "nothing")
+    assert "neurallp qa learn" in refuse("serve", *uncles, "--questions", tmp_path / "nothing")
 
 
 def test_without_the_extra_it_names_the_command_that_installs_it(refuse, uncles, monkeypatch):
@@ -47,5 +26,5 @@ def test_without_the_extra_it_names_the_command_that_installs_it(refuse, uncles,
 
 
 def test_the_family_of_the_demo_is_explored():
-    with serving("demo", "--serve", "--people", "80") as address:
+    with serving("demo", "--serve", "--people", "50") as address:
         assert "A generated family" in fetch(address)

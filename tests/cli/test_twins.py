@@ -79,7 +79,7 @@ def test_explain_prints_the_rank_and_score_of_its_twin(run, source, data):
 
 
 def test_rules_are_those_of_the_twin(run, model):
-    text, (listing,) = both(run, "rules", model, "--query", "father", "--limit", 5)
+    text, (listing,) = both(run, "rules", model, "--relation", "father", "--limit", 5)
     rows, rules = numbered_lines_of(text), [*listing["reasons"], *listing["against"]]
     assert len(rows) == len(rules) > 0
     for row, rule in zip(rows, rules, strict=True):
@@ -89,7 +89,7 @@ def test_rules_are_those_of_the_twin(run, model):
 
 
 def test_counted_rules_are_those_of_the_twin(run, model, data):
-    text, (listing,) = both(run, "rules", model, data, "--query", "father", "--limit", 5)
+    text, (listing,) = both(run, "rules", model, data, "--relation", "father", "--limit", 5)
     rules = [*listing["reasons"], *listing["against"]]
     for row, rule in zip(numbered_lines_of(text), rules, strict=True):
         shares = [f"{rule[name]:.2f}" for name in ("confidence", "pca_confidence")]

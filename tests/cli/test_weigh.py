@@ -134,7 +134,7 @@ def test_non_chain_kinds_need_no_given_rules_and_are_printed(run, data, tmp_path
     assert made["rules"] > 0
     listings = as_json(run, "rules", tmp_path, "--limit", 1000, "--min-share", 0)
     assert {kind for listing in listings for kind in kinds_in(listing)} == {"unary", "anchored", "mirrored"}
-    code, out, _ = run("rules", tmp_path, "--data", data)
+    code, out, _ = run("rules", tmp_path, data)
     assert code == 0
     assert "uncle(X, Y): X is given, Y is sought\n" in out
     assert " Y = " in out
@@ -145,7 +145,7 @@ def test_the_prior_can_be_weighted_alone(run, data, tmp_path):
     assert made["kinds"] == {"prior": len(load_model(tmp_path).weighted_rules.queries)}
     _, out, _ = run("weigh", "-", data, "--out", tmp_path, "--kinds", "prior", "--force")
     assert out.endswith(f": {made['kinds']['prior']} prior.\n")
-    (listing,) = as_json(run, "rules", tmp_path, "--query", "uncle", "--min-share", 0)
+    (listing,) = as_json(run, "rules", tmp_path, "--relation", "uncle", "--min-share", 0)
     assert kinds_in(listing) == ["prior"]
 
 
@@ -247,8 +247,8 @@ def test_only_deductive_rules_are_exported(run, data, learned, tmp_path, form):
     write_rules(tmp_path / "rules.tsv", [replace(against, weight=-1.0), *others, *kept])
     expected, found = tmp_path / "expected", tmp_path / "found"
     export_rules(expected, measure(kept, KnowledgeBase.from_triples(family_triples(40, 3))), form)
-    options = "--format", form, "--out", found, "--min-share", 0, "--data", data
-    code, _, err = run("export", tmp_path / "rules.tsv", *options)
+    options = "--format", form, "--out", found, "--min-share", 0
+    code, _, err = run("export", tmp_path / "rules.tsv", data, *options)
     assert (code, "Error" in err) == (0, False)
     assert found.read_text() == expected.read_text()
 
@@ -259,7 +259,7 @@ def test_ask_and_explain_work_on_a_weighted_model(run, learned, data):
     score = {answer["entity"]: answer["score"] for answer in answers}[tail]
     proof = as_json(run, "explain", learned["default"], data, head, relation, tail, "-k", 1000)
     assert sum(term["contribution"] for term in proof["terms"]) == pytest.approx(score)
-    code, out, _ = run("rules", learned["default"], "--query", "uncle")
+    code, out, _ = run("rules", learned["default"], "--relation", "uncle")
     assert code == 0
     assert out.startswith("uncle(X, Y): X is given, Y is sought\nweight ")
 

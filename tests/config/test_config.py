@@ -110,3 +110,12 @@ def test_every_kind_can_be_configured():
 
 def test_the_lengths_to_try_are_distinct():
     assert WeightingConfig(max_length=2, other_lengths=(3, 2)).lengths == (2, 3)
+
+
+def test_a_query_with_more_facts_has_more_candidates_up_to_the_setting():
+    config = WeightingConfig(num_candidates=1000, num_pairs=1000)
+    assert [config.candidates_for(num) for num in (5, 700, 9000)] == [400, 700, 1000]
+    assert [config.pairs_for(num) for num in (5, 700, 9000)] == [300, 350, 1000]
+    few = WeightingConfig(num_candidates=20, num_pairs=10)
+    assert (few.candidates_for(9000), few.pairs_for(9000)) == (20, 10)
+    assert WeightingConfig(num_candidates=0).pairs_for(9000) == 0

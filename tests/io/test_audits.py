@@ -34,3 +34,11 @@ def test_it_may_be_compressed_and_nothing_but_csv(audit, tmp_path):
     assert gzip.decompress((tmp_path / "audit.csv.gz").read_bytes()).startswith(b"head,relation,tail,")
     with pytest.raises(ConfigError, match=r"audit\.xlsx\. Its name must end in \.csv or \.csv\.gz"):
         write_audit(tmp_path / "audit.xlsx", audit)
+
+
+def test_names_that_spreadsheets_take_for_formulas_are_quoted_where_it_is_asked_for(tmp_path):
+    kb = KnowledgeBase.from_triples([*BIG_FAMILY, ("zoe", "uncle", "=1+1")])
+    for safe, expected in ((True, "'=1+1"), (False, "=1+1")):
+        write_audit(tmp_path / "audit.csv", Reasoner(kb, UNCLES).audit("uncle", limit=1), safe=safe)
+        with (tmp_path / "audit.csv").open(newline="", encoding="utf-8") as file:
+            assert next(csv.DictReader(file))["tail"] == expected

@@ -29,7 +29,8 @@ def test_a_line_without_a_label_is_named(tmp_path, line):
 def test_rdf_has_its_own_labels_english_ones_first_and_equal_ones_apart(tmp_path):
     pytest.importorskip("pyoxigraph", reason="pyoxigraph is not installed: pip install 'neurallp[formats]'")
     (tmp_path / "family.ttl").write_text(TURTLE)
-    expected = {"ex:e1": "Anna", "ex:e2": "Bob (ex:e2)", "ex:e3": "Bob (ex:e3)"}
+    names = [f"http://ex.org/e{number}" for number in (1, 2, 3)]
+    expected = {names[0]: "Anna", names[1]: f"Bob ({names[1]})", names[2]: f"Bob ({names[2]})"}
     assert load_labels(tmp_path / "family.ttl") == expected
     (tmp_path / "other.tsv").write_text("ex:e1\tAnita\n")
     assert load_labels(tmp_path / "family.ttl", tmp_path / "other.tsv") == {"ex:e1": "Anita"}

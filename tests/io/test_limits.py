@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from neurallp.datasets.download import FetchError, _unpack
+from neurallp.datasets.download import FetchError, unpack
 from neurallp.errors import ConfigError, FormatError
 from neurallp.io.files import read_bytes
 from neurallp.io.limits import SMALL, VARIABLE, max_bytes
@@ -86,4 +86,4 @@ def test_a_member_of_an_archive_is_bounded(tmp_path):
         info.size = SMALL + 1
         archive.addfile(info, io.BytesIO(bytes(SMALL + 1)))
     with pytest.raises(FetchError, match=r"train.txt takes .* bytes, more than"):
-        _unpack(Path(path), {"train": "train.txt"})
+        unpack(Path(path), {"train": "train.txt"})

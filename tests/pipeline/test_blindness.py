@@ -26,7 +26,7 @@ NEURAL = {
 
 @pytest.fixture(scope="module")
 def parts():
-    split = split_triples(family_knowledge_base(num_people=60, num_generations=3))
+    split = split_triples(family_knowledge_base(num_people=40, num_generations=3))
     name = lambda triples: [  # noqa: E731
         (split.entities[h], split.relations[r], split.entities[t]) for h, r, t in triples.tolist()
     ]

@@ -28,21 +28,21 @@ RULES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def kb():
-    return family_knowledge_base(num_people=150, num_generations=4)
-
-
-@pytest.fixture(scope="module")
-def split(kb):
-    return split_triples(kb, seed=3)
-
-
-@pytest.fixture(scope="module")
-def weighted(split):
+def weigh_family():
+    split = split_triples(family_knowledge_base(num_people=150, num_generations=4), seed=3)
     program = weigh_rules(split, CONFIG)
     program.calibrate(split)
-    return program
+    return split, program
+
+
+@pytest.fixture(scope="module")
+def split(make_once):
+    return make_once(weigh_family)[0]
+
+
+@pytest.fixture(scope="module")
+def weighted(make_once):
+    return make_once(weigh_family)[1]
 
 
 def answers_of(program, kb, relation, people=None):
@@ -159,17 +159,16 @@ def test_a_neural_model_is_calibrated_when_it_is_learned(split):
     assert all(0 < answer.probability < 1 for answer in new)
 
 
-def test_equal_seeds_give_equal_probabilities(split):
-    first, second = (weigh_rules(split, CONFIG) for _ in range(2))
-    for program in (first, second):
-        program.calibrate(split)
-    assert first.calibration == second.calibration
+def test_equal_seeds_give_equal_probabilities(weighted, split):
+    again = weigh_rules(split, CONFIG)
+    again.calibrate(split)
+    assert again.calibration == weighted.calibration
 
 
 def test_saving_keeps_a_calibration_and_other_weights_remove_it(weighted, split, tmp_path):
     weighted.save(tmp_path)
     assert load_model(tmp_path).calibration == weighted.calibration
-    weigh_rules(split, CONFIG).save(tmp_path)
+    weigh_rules(split, replace(CONFIG, num_candidates=3, max_questions=20)).save(tmp_path)
     assert load_model(tmp_path).calibration is None
 
 

@@ -68,11 +68,11 @@ def test_a_gain_must_be_worth_its_work(planner):
 
 
 def test_candidates_are_doubled_twice_while_that_pays(planner):
-    by_number = {400: 0.2, 800: 0.3, 1600: 0.4}
+    by_number = {1000: 0.2, 2000: 0.3, 4000: 0.4}
     config = planner(lambda config: by_number[config.num_candidates]).decide()
-    assert (config.num_candidates, config.num_pairs) == (1600, 1200)
-    by_number[800] = 0.2
-    assert planner(lambda config: by_number[config.num_candidates]).decide().num_candidates == 400
+    assert (config.num_candidates, config.num_pairs) == (4000, 4000)
+    by_number[2000] = 0.2
+    assert planner(lambda config: by_number[config.num_candidates]).decide().num_candidates == 1000
 
 
 def test_training_is_tried_only_where_an_epoch_is_little_work(planner):

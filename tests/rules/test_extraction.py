@@ -101,6 +101,11 @@ def test_the_first_rules_extracted_are_the_best(attention, n):
     assert found == pytest.approx([c for c in best if c > 0], abs=1e-15)
 
 
+def test_attention_that_is_not_a_number_has_no_rules_and_the_search_ends():
+    operator, memory = np.full((1, 2, 3), np.nan), np.full((1, 3, 3), np.nan)
+    assert list(islice(extract_best(operator, memory), 5)) == []
+
+
 def test_a_few_rules_are_found_without_enumerating_the_rest():
     rng = np.random.default_rng(0)
     operator = torch.tensor(rng.normal(scale=4, size=(1, 6, 50))).softmax(-1).numpy()

@@ -99,13 +99,39 @@ def test_only_chains_that_raise_scores_are_deductive():
     assert Rule("r", ("a",), 1.0).is_deductive
     assert Rule("r", ("a",), 1.0, weight=0.5).is_deductive
     assert not Rule("r", ("a",), 1.0, weight=-0.5).is_deductive
-    assert not Rule("r", ("a",), 1.0, weight=0.5, kind="unary").is_deductive
+    assert not Rule("r", ("a",), 1.0, weight=0.5, kind="unary", answer="b").is_deductive
 
 
 def test_kinds_whose_body_does_not_lead_to_the_answer_are_no_path_rules():
     assert Rule("r", ("a",), 1.0).is_path_rule
     assert not Rule("r", ("a",), 1.0, kind="unary", answer="b").is_path_rule
     assert not Rule("r", ("r",), 1.0, kind="prior").is_path_rule
+    assert [Rule("r", ("r",), 1.0, kind=kind).ignores_source for kind in ("prior", "chain")] == [True, False]
+
+
+def test_each_kind_has_its_text_form():
+    assert str(Rule("r", ("a",), 1.0, kind="unary", answer="b", distinct_ends=True)) == "r(X, b) <= a(X, A)"
+    assert str(Rule("r", ("~r",), 1.0, kind="prior")) == "r(X, Y) <= r(Y, A)"
+    assert str(Rule("r", ("a",), 1.0, kind="against")) == "not r(X, Y) <= a(X, Y)"
+
+
+def test_a_rule_against_is_one_by_its_kind_until_it_has_a_weight():
+    assert Rule("r", ("a",), 1.0, kind="against").is_against
+    assert not Rule("r", ("a",), 1.0, kind="against", weight=0.5).is_against
+    assert Rule("r", ("a",), 1.0, weight=-0.5).is_against
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"kind": "cyclic"}, "one of chain, prior, unary, anchored, mirrored, against, got 'cyclic'"),
+        ({"kind": "unary"}, "Rules of the kind unary name their answer, and no others do"),
+        ({"answer": "b"}, "Rules of the kind unary name their answer, and no others do"),
+    ],
+)
+def test_a_rule_whose_parts_do_not_fit_its_kind_is_refused(fields, message):
+    with pytest.raises(ConfigError, match=message):
+        Rule("r", ("a",), 1.0, **fields)
 
 
 @pytest.mark.parametrize(

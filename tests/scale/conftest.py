@@ -14,6 +14,10 @@ def spark():
         "spark.sql.shuffle.partitions": "1",
         "spark.default.parallelism": "1",
         "spark.sql.adaptive.enabled": "false",
+        # The tables have a few rows: compiling statements would take longer than running them.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Xshare:auto",
         "spark.driver.memory": "1g",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",

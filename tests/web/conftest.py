@@ -3,6 +3,7 @@
 import shutil
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from fastapi.testclient import TestClient
@@ -12,6 +13,7 @@ from neurallp import KnowledgeBase, Plan, Rule, RuleProgram, WeightingConfig, le
 from neurallp.web.app import ServerSettings, make_app
 from neurallp.web.explorer import Explorer
 from neurallp.web.security import Access
+from neurallp.web.word_reader import WordReader
 
 HERE = "http://127.0.0.1"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -27,8 +29,12 @@ FLAGS = [
 
 
 @pytest.fixture(scope="session")
-def program(split):
-    return learn(split, Plan(None, None, WeightingConfig(num_candidates=30, max_rules=12)))
+def program(make_once, split):
+    """A program that knows few rules of the family."""
+    return make_once(
+        lambda: learn(split, Plan(None, None, WeightingConfig(num_candidates=30, max_rules=12))),
+        "web program",
+    )
 
 
 @pytest.fixture(scope="session")
@@ -100,6 +106,37 @@ def hostile():
     rules = RuleProgram([Rule("knows", (f"~{QUOTES}",), 0.5), Rule(QUOTES, ("knows", QUOTES), 0.5)])
     with TestClient(make_app(Explorer(rules, kb, name=SCRIPT), ServerSettings()), base_url=HERE) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def films():
+    """A few films, questions of one step about them, and a program that learned from these."""
+    from neurallp import learn_questions
+    from neurallp.datasets.movies import movie_questions, movies_knowledge_base
+
+    kb = movies_knowledge_base(num_films=20)
+    questions = [each for each in movie_questions(kb, 900) if " " not in each.kind]
+    sizes = {"num_steps": 1, "embedding_size": 16, "hidden_size": 16}
+    program = learn_questions(kb, questions, num_epochs=12, learning_rate=0.02, **sizes)
+    return SimpleNamespace(kb=kb, questions=questions, program=program)
+
+
+@pytest.fixture(scope="session")
+def film_client(films):
+    """A client of a question model that is served without rules."""
+    explorer = Explorer(RuleProgram([]), films.kb, reader=WordReader(lambda: films.program, films.kb))
+    with TestClient(make_app(explorer, ServerSettings()), base_url=HERE) as client:
+        yield client
+
+
+@pytest.fixture
+def ask_films(film_client):
+    """Ask a question about films in words; give what the JSON says."""
+
+    def ask_films(text):
+        return film_client.get("/question", params={"text": text}).raise_for_status().json()
+
+    return ask_films
 
 
 @pytest.fixture(scope="session")

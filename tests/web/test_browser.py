@@ -17,6 +17,18 @@ CHECK = """async () => (await axe.run(document, {resultTypes: ["violations"]})).
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
+#: Run in the page: pairs of texts of drawings that overlap, and texts that leave their drawing.
+OVERLAPS = """() => [...document.querySelectorAll("main svg")].flatMap(svg => {
+    const box = each => each.getBoundingClientRect(), whole = box(svg);
+    const over = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+    const texts = [...svg.querySelectorAll("text")];
+    const pairs = texts.flatMap((one, i) => texts.slice(0, i).filter(other => over(box(one), box(other)))
+        .map(other => `${one.textContent} / ${other.textContent}`));
+    const out = texts.filter(each => box(each).left < whole.left || box(each).right > whole.right);
+    return [...pairs, ...out.map(each => each.textContent)];
+})"""
+
+
 @pytest.fixture
 def visit(browser, address):
     """Return a page of a new browser window; it must not have complained when the test ends."""
@@ -44,8 +56,8 @@ def test_every_page_is_accessible_and_fits_its_screen(visit, pages, scheme, widt
     for name, place in pages.items():
         page.goto(place)
         page.evaluate(AXE)
-        found[name] = page.evaluate(CHECK), page.evaluate(OVERFLOW)
-    assert found == dict.fromkeys(pages, ([], 0))
+        found[name] = page.evaluate(CHECK), page.evaluate(OVERFLOW), page.evaluate(OVERLAPS)
+    assert found == dict.fromkeys(pages, ([], 0, []))
 
 
 def test_a_person_asks_and_opens_a_proof_and_goes_back(visit, fact):

@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from neurallp import ConfigError, KnowledgeBase, Reasoner, UnknownNameError
+from neurallp import ConfigError, KnowledgeBase, Reasoner, Rule, RuleProgram, UnknownNameError, load_model
+from neurallp.graph.numbers import Numbers
 from neurallp.web.changes import UNCHANGED, Changes
 from neurallp.web.explorer import Cache, Explorer, open_explorer
 
@@ -92,7 +93,19 @@ def test_a_cache_is_safe_under_threads():
 
 def test_a_saved_model_is_opened_with_its_measures(program, split, tmp_path):
     program.save(tmp_path / "kin", {"valid": {"mrr": 0.5}})
-    opened = open_explorer(tmp_path / "kin", split)
+    opened = open_explorer(tmp_path / "kin", load_model(tmp_path / "kin"), split)
     assert (opened.name, opened.metrics) == ("kin", {"valid": {"mrr": 0.5}})
-    opened.warm_up()
-    assert opened.measured_reliability
+
+
+def test_numbers_are_the_bins_of_the_model(tmp_path):
+    kb = KnowledgeBase.from_triples(
+        [(f"p{year}", "born", str(year)) for year in range(1900, 1980)] + [("p1900", "knows", "p1901")]
+    )
+    program = RuleProgram([Rule("born", ("knows", "born"), 0.5)])
+    program.numbers = Numbers.fit(kb)
+    served = Explorer(program, kb)
+    ranges = program.numbers.bins["born"].names
+    assert {tail for _, relation, tail in served.kb.named_facts() if relation == "born"} == set(ranges)
+    told = [answer.entity for answer in served.reasoner.ask(head="p1900", relation="born")]
+    assert told == [ranges[0]]
+    assert served.split.known.entities == served.kb.entities

@@ -158,13 +158,13 @@ def test_of_bodies_with_as_many_hits_the_one_that_concludes_less_is_better():
 def test_bodies_are_kept_by_value_and_none_without_a_hit():
     bodies = [(0, 1), (1, 1), (2, 1)]
     counts = np.array([[10, 2, 2], [10, 9, 9], [10, 9, 0]])
-    assert select_bodies(bodies, counts, 1.0, CONFIG) == [(1, 1), (0, 1)]
+    assert select_bodies(bodies, counts, 1.0, CONFIG, 4) == [(1, 1), (0, 1)]
 
 
 def test_many_long_bodies_leave_room_for_short_ones():
     bodies = [*[(0, 1, k) for k in range(20)], (5,), (6, 6)]
     counts = np.array([[10, 9, 9]] * 20 + [[10, 1, 1]] * 2)
-    kept = select_bodies(bodies, counts, 1.0, CONFIG)
+    kept = select_bodies(bodies, counts, 1.0, CONFIG, 4)
     assert {(5,), (6, 6)} < set(kept)
     assert len(kept) == 4
 
@@ -180,5 +180,7 @@ def test_what_does_not_fit_into_the_budget_is_passed_over():
     assert within_budget(np.array([5.0, 6.0, 5.0, 1.0]), 10).tolist() == [0, 2]
     counts = np.array([[600, 90, 90], [900, 80, 80], [300, 5, 5]])
     bodies = [(0, 1), (1, 1), (2, 1)]
-    assert select_bodies(bodies, counts, 1.0, CONFIG) == [(0, 1), (2, 1)]
-    assert select_bodies(bodies, counts, 0.5, CONFIG) == [(2, 1)]  # each has twice as many on all questions
+    assert select_bodies(bodies, counts, 1.0, CONFIG, 4) == [(0, 1), (2, 1)]
+    assert select_bodies(bodies, counts, 0.5, CONFIG, 4) == [
+        (2, 1)
+    ]  # each has twice as many on all questions

@@ -18,12 +18,18 @@ EPILOG = (
     "130 ended by Ctrl-C; 143 by SIGTERM. Completion in your shell: neurallp --install-completion."
 )
 
+#: Options of earlier versions, which are still understood.
+RENAMED = {"query": "relation"}
+
 app = typer.Typer(
     help="Learn weighted logical rules from a knowledge base, answer questions with them, and show why.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     epilog=EPILOG,
-    context_settings={"help_option_names": ["--help", "-h"]},
+    context_settings={
+        "help_option_names": ["--help", "-h"],
+        "token_normalize_func": lambda token: RENAMED.get(token, token),
+    },
     # Plain help: it keeps names whole at 80 columns, and [brackets] as they are.
     rich_markup_mode=None,
 )

@@ -80,6 +80,10 @@ def _rules_of(model: Path, min_probability: float) -> "tuple[WeightedRules, Cali
         raise ModelError(
             f"{model} has no weighted rules. Make some with `neurallp weigh` or `neurallp learn`."
         )
+    if program.numbers is not None:
+        raise ModelError(
+            f"{model} has ranges in place of numbers, which `apply` does not make. Use `neurallp predict`."
+        )
     if min_probability and program.calibration is None:
         raise ModelError(f"{model} is not calibrated. Run `neurallp calibrate {model} DATA` first.")
     return program.weighted_rules, program.calibration

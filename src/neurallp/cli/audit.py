@@ -7,8 +7,8 @@ import typer
 from rich.markup import escape
 
 from .completion import complete_entity, complete_relation
-from .options import Data, Json, Reasons, Source, load_reasoner
-from .output import console, plain_table, print_json, print_line, progress, show_probability
+from .options import Data, Json, Reasons, SafeCsv, Source, load_reasoner
+from .output import console, plain_table, print_json, print_line, progress, readable, show_probability
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,6 +35,7 @@ def audit(
     ] = None,
     seed: Annotated[int, typer.Option(help="What draws them, where there are more.")] = 0,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the list as CSV.")] = None,
+    safe_csv: SafeCsv = False,
     as_json: Json = False,
 ) -> None:
     """List the facts of DATA that the rules find least likely.
@@ -53,7 +54,7 @@ def audit(
             relation, entity=entity, limit=limit, k=k, sample=sample, seed=seed, on_done=bar.advance
         )
     if out is not None:
-        write_audit(out, found)
+        write_audit(out, found, safe=safe_csv)
     if as_json:
         print_json(found.as_dict())
         return
@@ -67,5 +68,5 @@ def audit_table(found: "Audit") -> "Table":
     table.add_column("fact")
     for doubt in found.doubts:
         lines = [doubt.fact, *(f"  {line}" for line in doubt.reasons)]
-        table.add_row(show_probability(doubt.probability), escape("\n".join(lines)))
+        table.add_row(show_probability(doubt.probability), escape(readable("\n".join(lines))))
     return table

@@ -20,7 +20,7 @@ def calibrate(model: Source, data: Data, as_json: Json = False) -> None:
 
     with locked(model) if model.is_dir() else nullcontext():
         program = load_program(model)
-        split = load_split(data, program.seed, numbers=program.numbers is not None)
+        split = load_split(data, program.seed, program=program)
         with progress("Calibrating", quiet=as_json) as bar:
             program.calibrate(split, bar.advance)
             assert program.calibration is not None

@@ -1,42 +1,49 @@
 """`convert`: triples in another format."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import ConfigError
 from .common import columns_of_data
-from .options import Json, Prefixes, existing_data, parse_prefixes
+from .options import Json, Prefixes, SafeCsv, existing_data, parse_prefixes
 from .output import print_json, print_line
+
+if TYPE_CHECKING:
+    from ..graph.knowledge_base import Triple
 
 
 def convert(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="IN", callback=existing_data, help="A file of triples, or a folder of a split."
+            metavar="DATA", callback=existing_data, help="A file of triples, or a folder of a split."
         ),
     ],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="A file, whose suffix gives the format.")],
     to: Annotated[
-        str | None, typer.Option(metavar="SUFFIX", help="The suffix of the files, where IN is a folder.")
+        str | None, typer.Option(metavar="SUFFIX", help="The suffix of the files, where DATA is a folder.")
     ] = None,
     prefix: Prefixes = None,
+    safe_csv: SafeCsv = False,
     as_json: Json = False,
 ) -> None:
-    """Write the triples of IN in the format of OUT.
+    """Write the triples of DATA in the format of OUT.
 
     Both are .tsv, .csv, .txt, .parquet, .nt, .ttl or .rdf, perhaps .gz; OUT may be .pl or .problog too.
-    Where IN is a folder, OUT is one too, and --to is the suffix of its files, such as ttl or tsv.gz.
+    Where DATA is a folder, OUT is one too, and --to is the suffix of its files, such as ttl or tsv.gz.
     """
+    from ..io.names import require_spreadsheet
     from ..io.triples import read_file, write_triples
 
     prefixes = parse_prefixes(prefix)
     num_triples, num_literals, relations = 0, 0, set()
     for before, after in _files_to_convert(source, target, to):
+        if safe_csv:
+            require_spreadsheet(after)
         file = read_file(before, columns_of_data.get())
-        write_triples(after, file.triples, {**file.prefixes, **prefixes})
+        write_triples(after, _cells(file.triples, safe_csv), {**file.prefixes, **prefixes})
         num_triples += len(file.triples)
         num_literals += file.num_literals
         relations |= {relation for _, relation, _ in file.triples}
@@ -46,6 +53,13 @@ def convert(
         return
     literals = f"; {num_literals:,} that end in a literal were left out" if num_literals else ""
     print_line(f"{num_triples:,} triples of {len(relations):,} relations in {target}{literals}.")
+
+
+def _cells(triples: "list[Triple]", safe: bool) -> "list[Triple]":
+    """Return triples as they are, or with a quote before names that spreadsheets take for formulas."""
+    from ..io.names import safe_cell
+
+    return [(safe_cell(h), safe_cell(r), safe_cell(t)) for h, r, t in triples] if safe else triples
 
 
 def _files_to_convert(source: Path, target: Path, to: str | None) -> list[tuple[Path, Path]]:

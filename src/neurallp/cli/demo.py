@@ -84,12 +84,12 @@ def _show_family(people: int, seed: int, as_json: bool) -> None:
 
 
 def _learn(split: "Split", seed: int, quiet: bool) -> "LearnedProgram":
-    """Learn as `neurallp learn` does without options."""
+    """Learn as `neurallp learn` does, but for a trial of the neural model, which it would reject here."""
     from ..pipeline.learn import learn
     from .callbacks import ShownProgress
 
     with ShownProgress(quiet=quiet) as callbacks:
-        return learn(split, seed=seed, callbacks=callbacks)
+        return learn(split, train=False, seed=seed, callbacks=callbacks)
 
 
 def _introduce(kb: "KnowledgeBase") -> str:

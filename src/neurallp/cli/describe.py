@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from ..errors import ConfigError
 from .options import Json, existing_data, load_all
-from .output import console, describe_plan, plain_table, print_json, print_line
+from .output import console, describe_plan, plain_table, print_json, print_line, shown_name
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -89,5 +88,5 @@ def _relations_table(found: "Statistics") -> "Table":
     for each in found.relations[:NUM_SHOWN]:
         counts = (f"{number:,}" for number in (each.num_facts, each.num_heads, each.num_tails))
         means = (f"{each.tails_per_head:.1f}", f"{each.heads_per_tail:.1f}")
-        table.add_row(escape(each.name), *counts, *means, ", ".join(each.kinds))
+        table.add_row(shown_name(each.name), *counts, *means, ", ".join(each.kinds))
     return table

@@ -32,7 +32,7 @@ def evaluate(
     from ..pipeline.program import load_program
 
     program = load_program(model)
-    parts = load_split(data, program.seed, numbers=program.numbers is not None)
+    parts = load_split(data, program.seed, program=program)
     with progress("Ranking", 2 * len(getattr(parts, split)), quiet=as_json) as bar:
         whole, relations = program.evaluate_per_relation(parts, split, engine=engine, on_done=bar.advance)
     if as_json:

@@ -8,24 +8,28 @@ import typer
 from ..errors import ConfigError, UnknownNameError, require_choice
 from ..io.rules import EXPORTS, SCORED, import_scored
 from ..rules.rule import RuleSet
-from .completion import complete_relation
-from .options import Json, Prefixes, existing_data, existing_source, load_known, load_split, parse_prefixes
+from .options import (
+    GivenData,
+    Json,
+    OptionalData,
+    Prefixes,
+    RulesOf,
+    SafeCsv,
+    existing_source,
+    load_known,
+    load_split,
+    parse_prefixes,
+)
 from .output import print_json, print_line
 
 if TYPE_CHECKING:
     from ..graph.knowledge_base import KnowledgeBase
     from ..rules.rule import Rule
 
-Facts = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DATA", callback=existing_data, help="Count support on this data, and flag subsumed rules."
-    ),
-]
 #: Rules of each query that the formats of other programs get.
 DEFAULT_FEW = 12
 
-NOT_FITTED = "These rules alone answer worse than the model. --data fits a small theory and says how much."
+NOT_FITTED = "These rules alone answer worse than the model. DATA fits a small theory and says how much."
 
 Distinction = Literal["ends", "all"]  # the variables of a rule that must be different entities
 Distinct = Annotated[
@@ -41,17 +45,14 @@ def export(
             metavar="MODEL", callback=existing_source, help="A model folder, or a file rules.tsv."
         ),
     ],
+    *,
+    data: OptionalData = None,
     form: Annotated[
         str,
         typer.Option("--format", help=f"One of {', '.join((*SCORED, *EXPORTS))}."),
     ],
     out: Annotated[Path, typer.Option(help="Where the rules go.")],
-    query: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=complete_relation, help="Only this relation's rules (~name: its inverse)."
-        ),
-    ] = None,
+    relation: RulesOf = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Rules for each query instead of those saved.")
     ] = None,
@@ -59,34 +60,42 @@ def export(
         int | None,
         typer.Option(
             min=1,
-            show_default="12 for weighted rules with --data",
-            help="Fit a theory of so many chains a query to --data, and print what it costs.",
+            show_default="12 for weighted rules with DATA",
+            help="Fit a theory of so many chains a query to DATA, and print what it costs.",
         ),
     ] = None,
     min_share: Annotated[
         float, typer.Option(min=0, max=1, help="Least weight, as a fraction of the query's largest.")
     ] = 0.01,
     distinct: Distinct = None,
-    data: Facts = None,
+    given: GivenData = None,
     prefix: Prefixes = None,
+    safe_csv: SafeCsv = False,
     as_json: Json = False,
 ) -> None:
     """Write the rules of MODEL for another program.
 
     The scored formats hold a whole weighted model and compute its scores elsewhere. The others hold chains
-    with their confidence: with --data and --few, a small theory that is fitted for the purpose. Equal rules
+    with their confidence: with DATA and --few, a small theory that is fitted for the purpose. Equal rules
     are merged, and rules by which a fact implies itself are dropped.
     """
     from ..io.rules import export_rules
+    from ..io.rules.table import safe_rule
+    from ..pipeline.program import load_program
     from ..rules.simplify import simplify
 
     require_choice("--format", form, [*SCORED, *sorted(EXPORTS)])
+    if safe_csv and form != "tsv":
+        raise ConfigError("--safe-csv is for --format tsv, which spreadsheets open.")
     if form in SCORED:
         _export_scored(model, out, form, as_json)
         return
-    given, cost = _rules_of(model, data, few, limit, min_share)
-    simplified = simplify(require_distinct(_chosen(given, query, min_share), distinct))
-    rules, subsumed = count_and_compare(simplified.rules, data)
+    data = data or given
+    found, cost = _rules_of(model, data, few, limit, min_share)
+    simplified = simplify(require_distinct(_chosen(found, relation, min_share), distinct))
+    kb = None if data is None else load_known(data, load_program(model))
+    rules, subsumed = count_and_compare(simplified.rules, kb)
+    rules = RuleSet(map(safe_rule, rules)) if safe_csv else rules
     kept = RuleSet(export_rules(out, rules, form, parse_prefixes(prefix)))
     counts = {"merged": simplified.num_merged, "vacuous": simplified.num_vacuous}
     left_out = len(rules) - len(kept)
@@ -126,8 +135,8 @@ def _rules_of(
     if few is None and (data is None or limit is not None or not weighted):
         return _saved_or_recovered(model, limit, min_share), NOT_FITTED if weighted else ""
     if data is None:
-        raise ConfigError("--few fits a theory to facts. Give them with --data.")
-    theory = plain_theory(program, load_split(data, program.seed), few or DEFAULT_FEW)
+        raise ConfigError("--few fits a theory to facts. Give them: neurallp export MODEL DATA.")
+    theory = plain_theory(program, load_split(data, program.seed, program=program), few or DEFAULT_FEW)
     return theory.rules, theory.cost
 
 
@@ -142,12 +151,16 @@ def _saved_or_recovered(model: Path, limit: int | None, min_share: float) -> Rul
     return load_program(model).rules(limit=limit or 10, min_share=min_share)
 
 
-def _chosen(rules: RuleSet, query: str | None, min_share: float) -> RuleSet:
+def _chosen(rules: RuleSet, relation: str | None, min_share: float) -> RuleSet:
+    from ..graph.vocabulary import Relations, relation_of
     from ..rules.rule import RuleFilter
 
-    if query is not None and query not in rules.targets:
-        raise UnknownNameError.among("relation", query, rules.targets, "The rule set")
-    return (rules if query is None else rules.about(query)).select(RuleFilter(min_share))
+    if relation is not None:
+        query = Relations(dict.fromkeys(map(relation_of, rules.targets))).canonical_operator(relation)
+        if query not in rules.targets:
+            raise UnknownNameError.among("relation", relation, rules.targets, "The rule set")
+        rules = rules.about(query)
+    return rules.select(RuleFilter(min_share))
 
 
 def require_distinct(rules: RuleSet, which: Distinction | None) -> RuleSet:
@@ -159,14 +172,13 @@ def require_distinct(rules: RuleSet, which: Distinction | None) -> RuleSet:
     return require_distinct_ends(rules) if which == "ends" else require_distinct_variables(rules)
 
 
-def count_and_compare(rules: RuleSet, data: Path | None) -> "tuple[RuleSet, dict[Rule, Rule]]":
-    """Return the rules with support counted on data, where it is given, and those that others subsume."""
+def count_and_compare(rules: RuleSet, kb: "KnowledgeBase | None") -> "tuple[RuleSet, dict[Rule, Rule]]":
+    """Return the rules with support counted on facts, where they are given, and those that others subsume."""
     from ..rules.simplify import find_subsumed
     from ..rules.support import measure
 
-    if data is None:
+    if kb is None:
         return rules, {}
-    kb: KnowledgeBase = load_known(data)
     counted = measure(rules, kb)
     return counted, find_subsumed(counted, kb)
 

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from ..io.rules import IMPORTS
-from .export import Distinct, Facts, count_and_compare, report_rules, require_distinct
-from .options import Json, existing_data
+from .export import Distinct, count_and_compare, report_rules, require_distinct
+from .options import GivenData, Json, OptionalData, existing_data, load_known
 
 
 def import_rules(
@@ -15,10 +15,12 @@ def import_rules(
         Path,
         typer.Argument(metavar="RULES", callback=existing_data, help="Rules as another program wrote them."),
     ],
+    *,
+    data: OptionalData = None,
     form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(sorted(IMPORTS))}.")],
     out: Annotated[Path, typer.Option(help="Where the rules go.")] = Path("rules.tsv"),
     distinct: Distinct = None,
-    data: Facts = None,
+    given: GivenData = None,
     as_json: Json = False,
 ) -> None:
     """Read RULES that another program wrote.
@@ -33,7 +35,8 @@ def import_rules(
     file = exchange.import_rules(rules, form)
     # Imported confidences are measured on facts, so those of equal rules do not add up.
     simplified = simplify(require_distinct(file.rules, distinct), combine=max)
-    found, subsumed = count_and_compare(simplified.rules, data)
+    facts = data or given
+    found, subsumed = count_and_compare(simplified.rules, None if facts is None else load_known(facts))
     write_rules(out, found)
     counts = {"skipped": file.num_skipped, "merged": simplified.num_merged, "vacuous": simplified.num_vacuous}
     report_rules(out, "tsv", found, counts, subsumed, as_json)

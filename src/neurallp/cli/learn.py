@@ -17,7 +17,6 @@ from .options import (
     Json,
     Resume,
     Workers,
-    choose_device,
     load_split,
     open_workers,
     require_new,
@@ -104,7 +103,7 @@ def learn(
         require_new(out, force=force, resume=resume)
         require_writable(out)
     split = load_split(data, checked.seed, sample, numbers=numbers == "bins")
-    where = "cpu" if workers != "1" else choose_device(device, engine)
+    where = "cpu" if workers != "1" else device
     wanted |= {"numbers": numbers, "engine": engine, "device": where}
 
     from ..pipeline.learn import learn as learn_program
@@ -199,7 +198,7 @@ def _save(
 
 def _is_empty(program: "LearnedProgram") -> bool:
     weighted = program.weighted_rules
-    return not program.has_model and (weighted is None or weighted.num_of_kinds.keys() <= {"prior"})
+    return not program.has_model and (weighted is None or not weighted.depends_on_source)
 
 
 def _report(program: "LearnedProgram", out: Path, metrics: dict[str, Any], as_json: bool) -> None:

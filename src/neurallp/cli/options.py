@@ -14,11 +14,23 @@ from ..config import ENGINE_CHOICES
 from ..errors import ConfigError
 from .common import columns_of_data
 from .completion import complete_entity, complete_relation
+from .output import printed_names
 
 if TYPE_CHECKING:
     from ..graph.knowledge_base import KnowledgeBase, Split
+    from ..pipeline.program import Program
     from ..reasoning.reasoner import Reasoner
     from ..scale.learning import SparkWorkers
+
+#: The relation whose rules are wanted: `rules` and `export`.
+RulesOf = Annotated[
+    str | None,
+    typer.Option(
+        "--relation",
+        autocompletion=complete_relation,
+        help="Only this relation's rules (~name: its inverse).",
+    ),
+]
 
 #: What is predicted: options of `predict` and `apply`.
 Predicted = Annotated[
@@ -49,6 +61,14 @@ def existing_model(path: Path) -> Path:
     from ..io.models.folders import require_folder
 
     require_folder(path, "neurallp learn DATA")
+    return path
+
+
+def existing_question_model(path: Path) -> Path:
+    """Return the folder of a question model; raise with the command that makes one where it is none."""
+    from ..io.models.folders import require_question_model
+
+    require_question_model(path)
     return path
 
 
@@ -84,6 +104,12 @@ Data = Annotated[
         help="A file of triples, a folder with train [facts, valid, test], or a packed folder.",
     ),
 ]
+OptionalData = Annotated[
+    Path | None,
+    typer.Argument(metavar="DATA", callback=existing_data, help="Facts to count confidence and support on."),
+]
+#: What earlier versions took DATA by, where it may be left out.
+GivenData = Annotated[Path | None, typer.Option("--data", hidden=True, callback=existing_data)]
 Model = Annotated[
     Path,
     typer.Argument(
@@ -93,6 +119,9 @@ Model = Annotated[
 Source = Annotated[
     Path,
     typer.Argument(metavar="MODEL", callback=existing_source, help="A model folder, or a file of rules."),
+]
+SafeCsv = Annotated[
+    bool, typer.Option("--safe-csv", help="Put ' before names that spreadsheets take for formulas.")
 ]
 LabelFile = Annotated[
     Path | None,
@@ -230,23 +259,32 @@ def open_workers(given: str, out: Path) -> "Iterator[int | SparkWorkers]":
         raise ConfigError(f"--workers takes a number of processes or a Spark master, got {given!r}.")
 
 
-def choose_device(name: str, engine: str = "auto") -> str:
-    """Return the device to learn on; `auto` is a GPU where there is one that the engine can use."""
-    if name != "auto":
-        return name
-    if engine == "cpu":
-        return "cpu"
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def load_split(path: Path, seed: int, num_facts: int | None = None, *, numbers: bool = False) -> "Split":
-    """Return the split of a folder, or one made from a file by `seed`; of a sample where a size is given."""
-    from ..graph.knowledge_base import Split, split_triples
+def _load(path: Path, program: "Program | None" = None, *, numbers: bool = False) -> "KnowledgeBase | Split":
+    """Return what a path holds, with the bins of a program; its names are those that will be printed."""
     from ..io.triples import load
 
-    data = load(path, columns_of_data.get(), numbers=numbers)
+    bins = None if program is None else program.numbers
+    data = load(path, columns_of_data.get(), numbers=numbers or bins is not None)
+    data = data if bins is None else bins.apply(data)
+    printed_names.set((data.entities, data.relations))
+    return data
+
+
+def load_split(
+    path: Path,
+    seed: int,
+    num_facts: int | None = None,
+    *,
+    program: "Program | None" = None,
+    numbers: bool = False,
+) -> "Split":
+    """Return the split of a folder, or one made from a file by `seed`; of a sample where a size is given.
+
+    With a program that has bins, or with `numbers`, literals that are numbers or dates are facts too.
+    """
+    from ..graph.knowledge_base import Split, split_triples
+
+    data = _load(path, program, numbers=numbers)
     if num_facts is not None:
         from ..scale.sampling import sample
 
@@ -254,21 +292,19 @@ def load_split(path: Path, seed: int, num_facts: int | None = None, *, numbers: 
     return data if isinstance(data, Split) else split_triples(data, seed)
 
 
-def load_known(path: Path, *, numbers: bool = False) -> "KnowledgeBase":
+def load_known(path: Path, program: "Program | None" = None) -> "KnowledgeBase":
     """Return all facts that questions are answered from: every part of a folder but test."""
     from ..graph.knowledge_base import Split
-    from ..io.triples import load
 
-    data = load(path, columns_of_data.get(), numbers=numbers)
+    data = _load(path, program)
     return data.given if isinstance(data, Split) else data
 
 
-def load_all(path: Path, *, numbers: bool = False) -> "KnowledgeBase":
+def load_all(path: Path, program: "Program | None" = None) -> "KnowledgeBase":
     """Return the facts of every part, test included: nothing of these is new."""
     from ..graph.knowledge_base import KnowledgeBase, Split
-    from ..io.triples import load
 
-    data = load(path, columns_of_data.get(), numbers=numbers)
+    data = _load(path, program)
     if not isinstance(data, Split):
         return data
     return KnowledgeBase(data.entities, data.relations, data.true_triples)
@@ -278,8 +314,14 @@ def load_reasoner(model: Path, data: Path) -> "Reasoner":
     """Return a reasoner with the program of `model` over the facts of `data`."""
     from ..pipeline.program import load_program
 
-    program = load_program(model)
-    return program.reasoner(load_known(data, numbers=program.numbers is not None))
+    return bind(load_program(model), data)
+
+
+def bind(program: "Program", data: Path) -> "Reasoner":
+    """Return a reasoner with a program over the facts of `data`."""
+    reasoner: Reasoner = program.reasoner(load_known(data, program))
+    printed_names.set((reasoner.kb.entities, reasoner.relations))
+    return reasoner
 
 
 def load_labels(data: Path, given: Path | None) -> dict[str, str]:

@@ -7,12 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
 from rich.markup import escape
 from rich.segment import Segment
 
+from ..graph.iris import unambiguous
+from ..graph.spelling import CONTROLS, neutral, one_line
+from ..graph.vocabulary import Vocabulary
 from .log_lines import LogLines
 
 if TYPE_CHECKING:
@@ -32,23 +36,30 @@ if TYPE_CHECKING:
 #: What a progress bar shows beside the bar.
 Unit = Literal["time", "items", "bytes"]
 
-#: Characters that a terminal acts on or that reorder what is read: controls (C0 except line ends, DEL, C1),
-#: marks of direction, separators of lines and paragraphs.
-CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+#: The vocabularies whose names are printed.
+printed_names: ContextVar[tuple[Vocabulary, ...]] = ContextVar("printed_names", default=())
+
+#: An IRI in a text, such as a rule.
+IRI = re.compile(r"[a-z]+://[^\s,()<>\"]+")
 
 
-def neutral(text: str) -> str:
-    r"""Return a text in which characters that a terminal acts on are spelled out.
+def readable(text: str) -> str:
+    """Return a text in which IRIs are cut to their local names, where these can be asked for."""
+    if "://" not in text:
+        return text
+    short = {iri: name for names in printed_names.get() for iri, name in _local_names(names).items()}
+    return IRI.sub(lambda found: short.get(found[0], found[0]), text)
 
-    >>> print(neutral("a\x1b[31mb"))
-    a\x1b[31mb
-    """
-    return CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
+
+@cache
+def _local_names(names: Vocabulary) -> dict[str, str]:
+    return unambiguous(names)
 
 
 def shown_name(text: str) -> str:
     """Return a name, or a text of one line, as markup of one line."""
-    return escape(neutral(text).replace("\n", "\\n"))
+    return escape(one_line(readable(text)))
 
 
 class SafeConsole(Console):
@@ -132,8 +143,8 @@ def progress(
 
 
 def print_line(text: str) -> None:
-    """Print a line as it is, names included."""
-    console.print(escape(text), soft_wrap=True)
+    """Print a line as it is, but for IRIs, which are cut to their local names."""
+    console.print(escape(readable(text)), soft_wrap=True)
 
 
 def show_traceback(text: str) -> None:
@@ -255,7 +266,7 @@ def _numbers(rule: "Rule", weighted: bool, counted: bool) -> list[str]:
 
 def _described(group: "RuleGroup") -> str:
     """Return, as markup, a rule with how many others conclude the same, and below its example."""
-    if group.rule.kind == "prior":
+    if group.rule.ignores_source:
         way = "rarer" if group.rule.is_against else "more common"
         return f"the {way} an answer is, the better"
     similar = f"  (+{len(group.similar)} similar)" if group.similar else ""
@@ -270,9 +281,9 @@ def _body(rule: "Rule") -> str:
 
 
 def marked_rules_table(rules: "Sequence[Rule]", marks: Sequence[str]) -> "Table":
-    """Return rules with their confidence or weight, and a mark each."""
+    """Return rules with their weight (a neural model's alpha), their counted confidence, and a mark each."""
     weighted = any(rule.weight is not None for rule in rules)
-    table = plain_table(numbers=("weight" if weighted else "conf.", "measured"))
+    table = plain_table(numbers=("weight" if weighted else "alpha", "confidence"))
     table.add_column("")
     table.add_column("rule")
     for rule, mark in zip(rules, marks, strict=True):

@@ -15,9 +15,11 @@ plot = typer.Typer(
     rich_markup_mode=None,
 )
 
-Query = Annotated[
+DrawnRelation = Annotated[
     str,
-    typer.Option(autocompletion=complete_relation, help="The relation to draw (~name: its inverse)."),
+    typer.Option(
+        "--relation", autocompletion=complete_relation, help="The relation to draw (~name: its inverse)."
+    ),
 ]
 Out = Annotated[Path, typer.Option(help="A .png or .svg file.")]
 
@@ -37,19 +39,21 @@ def curves(
 
 
 @plot.command()
-def attention(model: Model, query: Query, out: Out = Path("attention.png"), as_json: Json = False) -> None:
+def attention(
+    model: Model, relation: DrawnRelation, out: Out = Path("attention.png"), as_json: Json = False
+) -> None:
     """Draw a query's attention: operators by steps, and memories."""
     from ..pipeline.program import load_model
     from ..plots import draw_attention
 
-    draw_attention(load_model(model).model, query, out)
+    draw_attention(load_model(model).model, relation, out)
     _report(out, as_json)
 
 
 @plot.command()
 def rules(
     model: Model,
-    query: Query,
+    relation: DrawnRelation,
     limit: Annotated[int, typer.Option(min=1, help="Rules for, and rules against, to draw at most.")] = 8,
     out: Out = Path("rules.png"),
     as_json: Json = False,
@@ -58,9 +62,9 @@ def rules(
     from ..pipeline.program import load_model
     from ..plots import draw_rules
 
-    found = load_model(model).listings(query, limit=100)
+    found = load_model(model).listings(relation, limit=100)
     sides = (found[0].reasons, found[0].against) if found else ()
-    drawable = [[each.rule for each in side if each.rule.kind in ("chain", "against")] for side in sides]
+    drawable = [[each.rule for each in side if each.rule.is_path_rule] for side in sides]
     draw_rules([rule for side in drawable for rule in side[:limit]], out)
     _report(out, as_json)
 
@@ -79,7 +83,7 @@ def reliability(model: Source, data: Data, out: Out = Path("reliability.png"), a
     program = load_program(model)
     if program.calibration is None:
         raise ModelError(f"{model} is not calibrated. Run `neurallp calibrate {model} {data}` first.")
-    split = load_split(data, program.seed)
+    split = load_split(data, program.seed, program=program)
     with progress("Asking", quiet=as_json) as bar:
         found = measure(program.basis, program.calibration, split, bar.advance)
     draw_reliability({group: choices["shown"] for group, choices in found.items()}, out)

@@ -14,11 +14,12 @@ from .options import (
     LeastProbability,
     MaxAnswers,
     Predicted,
+    SafeCsv,
     Source,
     WithKnown,
+    bind,
     load_all,
     load_labels,
-    load_reasoner,
 )
 from .output import console, print_json, progress
 
@@ -37,9 +38,7 @@ def predict(
     known: WithKnown = False,
     min_probability: LeastProbability = 0.0,
     labels: LabelFile = None,
-    safe_csv: Annotated[
-        bool, typer.Option("--safe-csv", help="Put ' before names that spreadsheets take for formulas.")
-    ] = False,
+    safe_csv: SafeCsv = False,
     as_json: Json = False,
 ) -> None:
     """Write the new answers to every question about DATA.
@@ -50,13 +49,15 @@ def predict(
     """
     from ..errors import ModelError
     from ..io.predictions import find_writer, write_predictions
+    from ..pipeline.program import load_program
 
     find_writer(out, safe=safe_csv)
-    reasoner = load_reasoner(model, data)
+    program = load_program(model)
+    reasoner = bind(program, data)
     if min_probability and reasoner.calibration is None:
         raise ModelError(f"{model} is not calibrated. Run `neurallp calibrate {model} {data}` first.")
     names = list(relation or reasoner.relations)
-    found = reasoner.predict(names, k, known=known, also_known=load_all(data))
+    found = reasoner.predict(names, k, known=known, also_known=load_all(data, program))
     batches = (batch.above(min_probability) for batch in found)
     total = len(names) * len(reasoner.kb.entities)
     labelled = load_labels(data, labels)

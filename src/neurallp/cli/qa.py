@@ -15,8 +15,8 @@ from .options import (
     Force,
     Json,
     Resume,
-    choose_device,
     existing_data,
+    existing_question_model,
     load_known,
     require_new,
     with_settings,
@@ -37,14 +37,6 @@ qa = typer.Typer(
 )
 
 
-def existing_question_model(path: Path) -> Path:
-    """Return a model folder; raise with the command that makes one where there is none."""
-    from ..io.models.folders import require_folder
-
-    require_folder(path, "neurallp qa learn KB QUESTIONS")
-    return path
-
-
 def existing_files(paths: list[Path]) -> list[Path]:
     """Return paths to data; raise for the first that does not exist, before anything heavy is imported."""
     for path in paths:
@@ -55,7 +47,7 @@ def existing_files(paths: list[Path]) -> list[Path]:
 Facts = Annotated[
     Path,
     typer.Argument(
-        metavar="KB", callback=existing_data, help="A file of triples, or a folder of such files."
+        metavar="DATA", callback=existing_data, help="A file of triples, or a folder of such files."
     ),
 ]
 QuestionFiles = Annotated[
@@ -77,7 +69,7 @@ Model = Annotated[
 @qa.command()
 @with_settings(QuestionConfig, QuestionTrainingConfig)
 def learn(
-    kb: Facts,
+    data: Facts,
     questions: QuestionFiles,
     out: Annotated[Path, typer.Option(help="The folder to write the model to.")] = Path("qa-model"),
     preset: Annotated[
@@ -91,7 +83,7 @@ def learn(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Learn to answer QUESTIONS from the facts of KB; questions need not name relations."""
+    """Learn to answer QUESTIONS from the facts of DATA; questions need not name relations."""
     from ..config import configure_questions
     from ..io.models.store import locked, require_writable
 
@@ -99,12 +91,12 @@ def learn(
     require_new(out, force=force, resume=resume)
     configure_questions(preset, **settings)  # refuses wrong settings before the data is loaded
     require_writable(out)
-    facts, asked = load_known(kb), _load_questions(questions)
+    facts, asked = load_known(data), _load_questions(questions)
 
     from ..pipeline.questions import learn_questions
     from .callbacks import QuestionTrainingProgress
 
-    where = {"engine": engine, "device": choose_device(device, engine)}
+    where = {"engine": engine, "device": device}
     with locked(out):
         with QuestionTrainingProgress(out, resume=resume, quiet=as_json) as callbacks:
             program = learn_questions(facts, asked, preset=preset, callbacks=callbacks, **where, **settings)
@@ -142,12 +134,12 @@ def _report(
         f"Hits@1 {best.metrics['hits@1']:.3f} on held-out questions."
     )
     console.print(
-        f'Model in {escape(str(out))}. Next: neurallp qa ask {escape(str(out))} KB "…"', soft_wrap=True
+        f'Model in {escape(str(out))}. Next: neurallp qa ask {escape(str(out))} DATA "…"', soft_wrap=True
     )
 
 
 @qa.command()
-def evaluate(model: Model, kb: Facts, questions: QuestionFiles, as_json: Json = False) -> None:
+def evaluate(model: Model, data: Facts, questions: QuestionFiles, as_json: Json = False) -> None:
     """Evaluate the answers to QUESTIONS: with the entity marked, and with it found by entity linking.
 
     Accuracy: all right answers are found and no wrong one scores higher. Ties count as the mean over all
@@ -156,7 +148,7 @@ def evaluate(model: Model, kb: Facts, questions: QuestionFiles, as_json: Json = 
     from ..pipeline.questions import load_question_model
 
     program = load_question_model(model)
-    found = program.evaluate(_load_questions(questions), load_known(kb))
+    found = program.evaluate(_load_questions(questions), load_known(data))
     if as_json:
         print_json(found.as_dict())
         return
@@ -169,7 +161,7 @@ def evaluate(model: Model, kb: Facts, questions: QuestionFiles, as_json: Json = 
 @qa.command()
 def ask(
     model: Model,
-    kb: Facts,
+    data: Facts,
     question: Annotated[
         str | None, typer.Argument(help="Without it, questions are read line by line.")
     ] = None,
@@ -182,7 +174,7 @@ def ask(
     """Answer a QUESTION; each answer comes with its probability, its rule and the facts along a path."""
     from ..pipeline.questions import load_question_model
 
-    program, facts = load_question_model(model), load_known(kb)
+    program, facts = load_question_model(model), load_known(data)
 
     def answer(text: str) -> None:
         _show(program.ask_words(text, k, facts, min_probability), as_json)

@@ -7,8 +7,18 @@ import typer
 
 from ..config import RuleOrder
 from .completion import complete_relation
-from .options import Json, LabelFile, Model, existing_data, load_known, load_labels, load_split
-from .output import console, listing_table, log, print_json, print_line
+from .options import (
+    GivenData,
+    Json,
+    LabelFile,
+    Model,
+    OptionalData,
+    RulesOf,
+    load_known,
+    load_labels,
+    load_split,
+)
+from .output import console, listing_table, log, print_json, print_line, printed_names
 
 if TYPE_CHECKING:
     from ..pipeline.program import Program
@@ -16,18 +26,8 @@ if TYPE_CHECKING:
 
 def rules(
     model: Model,
-    data: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="DATA", callback=existing_data, help="Facts to count confidence and support on."
-        ),
-    ] = None,
-    query: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=complete_relation, help="Only this relation's rules (~name: its inverse)."
-        ),
-    ] = None,
+    data: OptionalData = None,
+    relation: RulesOf = None,
     limit: Annotated[int, typer.Option(min=1, help="Rules for, and rules against, of each query.")] = 10,
     sort: Annotated[
         RuleOrder,
@@ -51,9 +51,7 @@ def rules(
         list[str] | None,
         typer.Option(autocompletion=complete_relation, help="Relations a body may not use (repeat)."),
     ] = None,
-    facts: Annotated[
-        Path | None, typer.Option("--data", hidden=True, metavar="DATA", callback=existing_data)
-    ] = None,
+    given: GivenData = None,
     labels: LabelFile = None,
     as_json: Json = False,
 ) -> None:
@@ -68,16 +66,15 @@ def rules(
     from ..pipeline.program import load_model
     from ..rules.rule import RuleFilter
 
-    data = data or facts
+    data = data or given
     program: Program = load_model(model)
-    for name in (*(allow or ()), *(deny or ())):
-        program.relations.id(name)
+    printed_names.set((program.relations,))
     note = "" if few is None else _keep_few(program, model, data, few)
-    kb = None if data is None else load_known(data, numbers=program.numbers is not None)
+    kb = None if data is None else load_known(data, program)
     wanted = RuleFilter(min_share, max_length, allow, deny or (), min_confidence, min_support)
     with log.status("Counting support" if kb else "Reading the rules"):
         called = {} if data is None else load_labels(data, labels)
-        found = program.listings(query, limit=limit, order=sort, wanted=wanted, kb=kb, labels=called)
+        found = program.listings(relation, limit=limit, order=sort, wanted=wanted, kb=kb, labels=called)
     if as_json:
         print_json([listing.as_dict() for listing in found])
     elif not any(map(len, found)):
@@ -108,6 +105,6 @@ def _keep_few(program: "Program", model: Path, data: Path | None, few: int) -> s
 
     if data is None:
         raise ConfigError(f"--few fits weights to facts. Give them: neurallp rules {model} DATA --few {few}")
-    theory = small_theory(program, load_split(data, program.seed), few)
+    theory = small_theory(program, load_split(data, program.seed, program=program), few)
     program.weighted_rules = theory.program.weighted_rules  # type: ignore[attr-defined]
     return "\n" + theory.cost

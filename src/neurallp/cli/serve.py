@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import Data, Source, existing_source
+from .common import columns_of_data
+from .options import Data, Source, existing_question_model, existing_source
 from .output import print_line
 
 if TYPE_CHECKING:
@@ -27,6 +28,14 @@ def serve(
             help="A second model beside it.",
         ),
     ] = None,
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL",
+            callback=lambda path: path and existing_question_model(path),
+            help="A folder of `neurallp qa learn`, for questions in words.",
+        ),
+    ] = None,
     port: Port = 8000,
     host: Host = "127.0.0.1",
     token: Annotated[
@@ -42,12 +51,19 @@ def serve(
     from ..errors import import_extra
 
     import_extra("fastapi", "web")
+    from ..io.models.folders import is_question_model
     from ..io.triples import load
+    from ..pipeline.program import RuleProgram, load_program
     from ..web.explorer import open_explorer
 
-    facts = load(data)
-    other = None if compare is None else open_explorer(compare, facts)
-    start(open_explorer(model, facts, other), port=port, host=host, token=token, browser=browser)
+    questions = model if is_question_model(model) else questions
+    sources = [model, *([compare] if compare is not None else [])]
+    programs = [RuleProgram(()) if each == questions else load_program(each) for each in sources]
+    has_numbers = any(program.numbers is not None for program in programs)
+    facts = load(data, columns_of_data.get(), numbers=has_numbers)
+    others = [open_explorer(*each, facts) for each in zip(sources[1:], programs[1:], strict=True)]
+    explorer = open_explorer(model, programs[0], facts, next(iter(others), None), questions)
+    start(explorer, port=port, host=host, token=token, browser=browser)
 
 
 def start(explorer: "Explorer", *, port: int, host: str, token: bool, browser: bool) -> None:

@@ -16,7 +16,6 @@ from .options import (
     Force,
     Json,
     Workers,
-    choose_device,
     existing_source,
     load_split,
     open_workers,
@@ -76,7 +75,7 @@ def weigh(
 
     program = None if str(rules) == "-" else load_program(rules)
     config = WeightingConfig(**_settings_of(program) | DEFAULTS | _kinds_of(program) | settings)
-    split = load_split(data, config.seed)
+    split = load_split(data, config.seed, program=program)
     given = _wanted(program, config)
     others = {*config.kinds} - {*WeightingConfig().kinds}
     if "chain" in config.kinds and not (config.num_candidates or others):
@@ -84,10 +83,11 @@ def weigh(
     with locked(out):
         with open_workers(workers, out) as found, ShownProgress(quiet=as_json) as callbacks:
             plan = Plan(None, None, config)
-            where = "cpu" if workers != "1" else choose_device(device)
+            where = "cpu" if workers != "1" else device
             made = learn(split, plan, given=given, device=where, callbacks=callbacks, workers=found)
         blind = split.without_test()
         metrics = evaluate_parts(made, blind, ["valid"], "auto", as_json) if len(blind.valid) else {}
+        made.numbers = None if program is None else program.numbers
         made.save(out, metrics)
     assert made.weighted_rules is not None
     _report(made.weighted_rules, out, metrics, as_json)

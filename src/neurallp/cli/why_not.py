@@ -1,9 +1,7 @@
 """`why-not`: the facts that are missing for an answer to follow."""
 
-from rich.markup import escape
-
 from .options import Data, FactHead, FactRelation, FactTail, Json, Reasons, Source, load_reasoner
-from .output import console, print_json
+from .output import print_json, print_line
 
 
 def why_not(
@@ -20,4 +18,4 @@ def why_not(
     if as_json:
         print_json(found.as_dict())
     else:
-        console.print(escape(str(found)), soft_wrap=True)
+        print_line(str(found))

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from ..errors import ConfigError, require_choice, require_positive
+from .kinds import KINDS as KINDS
 from .plan_log import PlanLog
 
 Preset = Literal["default", "paper"]
@@ -26,16 +27,6 @@ EncoderName = Literal["order", "mean"]
 Signs = Literal["non-negative", "any"]
 Linked = Literal["auto", "exclude", "include"]
 
-#: The kinds of rules that can be weighted.
-KINDS = {
-    "chain": "neurallp.weighting.kinds.chain",
-    "prior": "neurallp.weighting.kinds.prior",
-    "unary": "neurallp.weighting.kinds.unary",
-    "anchored": "neurallp.weighting.kinds.anchored",
-    "mirrored": "neurallp.weighting.kinds.mirrored",
-    "against": "neurallp.weighting.kinds.against",
-}
-
 #: The engines by name, the fastest first, and the module of each.
 ENGINES = {
     "cuda": "neurallp.engines.cuda",
@@ -43,6 +34,9 @@ ENGINES = {
     "reference": "neurallp.engines.reference",
 }
 ENGINE_CHOICES = ("auto", *ENGINES)
+#: Bodies to weigh for a query and pairs to mine between, however few facts it has.
+ALWAYS_CANDIDATES, ALWAYS_PAIRS = 400, 300
+
 LIMITS = {"num_steps": 100, "max_length": 100, "num_controllers": 100}  # more would never end
 
 C = TypeVar("C")
@@ -161,15 +155,18 @@ class WeightingConfig:
         unset="none",
     )
     num_candidates: int = setting(
-        400, "Bodies to weigh for each query, the best of those mined.", flag="--candidates --mine"
+        1000,
+        "Bodies to weigh for each query, the best of those mined: one for each fact, 400 at least.",
+        flag="--candidates --mine",
     )
     num_learned: int = setting(50, "Rules of each query to take from the neural model.", flag="--learned")
     max_rules: int | None = setting(
         None, "Weighted rules to keep for each query; weights are fitted anew for them.", unset="all"
     )
     num_pairs: int = setting(
-        300,
-        "Known pairs of each query to mine between, at most; ends once little new is found.",
+        1000,
+        "Known pairs of each query to mine between: half of its facts, 300 at least; ends once little new "
+        "is found.",
         flag="--pairs",
     )
     num_mined: int = setting(1000, "Bodies of each length to count right conclusions of.", flag="--mined")
@@ -218,6 +215,14 @@ class WeightingConfig:
     def lengths(self) -> tuple[int, ...]:
         """The maximum lengths to try."""
         return tuple(dict.fromkeys((self.max_length, *self.other_lengths)))
+
+    def candidates_for(self, num_facts: int) -> int:
+        """Return how many bodies are weighed for a query: many facts can tell more bodies apart."""
+        return min(self.num_candidates, max(ALWAYS_CANDIDATES, num_facts))
+
+    def pairs_for(self, num_facts: int) -> int:
+        """Return how many pairs of a query are mined between: others are left to count conclusions on."""
+        return min(self.num_pairs, max(ALWAYS_PAIRS, num_facts // 2)) if self.num_candidates else 0
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from time import sleep
 from ..errors import DataError
 from ..io.files import atomic_write
 from ..io.limits import LARGEST, VARIABLE, max_bytes
+from ..io.schema import as_error
 from .registry import PublicSet, Source
 
 #: Called during a download with the bytes received and the total, or None if the server does not state it.
@@ -84,7 +85,7 @@ def _fetch_source(
 def _keep_parts(public: PublicSet, source: Source, arrived: Path, folder: Path) -> None:
     """Keep the parts of a download if all have the expected checksums; delete the download in any case."""
     try:
-        parts = _unpack(arrived, source.members)
+        parts = unpack(arrived, source.members)
         for part, data in parts.items():
             if not public.files[public.file_of(part)].fits(data):
                 raise FetchError(f"{part} has another checksum than expected; the file may have changed.")
@@ -94,15 +95,16 @@ def _keep_parts(public: PublicSet, source: Source, arrived: Path, folder: Path) 
         arrived.unlink(missing_ok=True)
 
 
-def _unpack(path: Path, members: Mapping[str, str]) -> dict[str, bytes]:
+def unpack(path: Path, members: Mapping[str, str]) -> dict[str, bytes]:
+    """Return the parts of a download: the file itself, or members of an archive by their names."""
     if list(members.values()) == [""]:
         return {next(iter(members)): path.read_bytes()}
-    try:
-        with tarfile.open(fileobj=BytesIO(path.read_bytes())) as archive:
-            limit = max_bytes(path.stat().st_size)
-            return {part: _member(archive, member, limit) for part, member in members.items()}
-    except (tarfile.TarError, EOFError, OSError) as error:
-        raise FetchError(f"not a readable archive ({error}).") from error
+    with (
+        as_error(lambda why: FetchError(f"not a readable archive ({why}).")),
+        tarfile.open(fileobj=BytesIO(path.read_bytes())) as archive,
+    ):
+        limit = max_bytes(path.stat().st_size)
+        return {part: _member(archive, member, limit) for part, member in members.items()}
 
 
 def _member(archive: tarfile.TarFile, name: str, limit: int) -> bytes:

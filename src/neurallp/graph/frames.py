@@ -1,10 +1,10 @@
 """Results as tables: Arrow, pandas, and HTML for notebooks."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any, ClassVar
 
 from ..errors import import_extra
+from .spelling import as_html
 
 #: Rows of a table that HTML shows.
 MAX_ROWS = 20
@@ -74,7 +74,7 @@ def html_table(columns: Mapping[str, Sequence[Any]], bars: Mapping[str, float | 
         name: scale or max((abs(value) for value in shown.get(name, ()) if value), default=1.0)
         for name, scale in (bars or {}).items()
     }
-    head = "".join(f'<th style="{CELL}">{escape(name.replace("_", " "))}</th>' for name in shown)
+    head = "".join(f'<th style="{CELL}">{as_html(name.replace("_", " "))}</th>' for name in shown)
     rows = [
         "".join(_cell(value, full.get(name)) for name, value in zip(shown, row, strict=True))
         for row in zip(*shown.values(), strict=True)
@@ -86,7 +86,7 @@ def html_table(columns: Mapping[str, Sequence[Any]], bars: Mapping[str, float | 
 
 
 def _cell(value: Any, full: float | None) -> str:
-    text = escape(show(value))
+    text = as_html(show(value))
     if full is None or value is None:
         return f'<td style="{CELL}">{text}</td>'
     colour = AGAINST if value < 0 else FOR

@@ -5,7 +5,7 @@ its inverse r + R, written `~name`, from the tail to the head. A query is an ope
 as (t, ~r), so that no code needs a direction flag.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -127,7 +127,10 @@ class Split:
         """
         parts = self.facts, self.train, self.valid
         used, places = np.unique(np.concatenate([each[:, [0, 2]] for each in parts]), return_inverse=True)
-        pairs, names = places.reshape(-1, 2), Vocabulary([self.entities[i] for i in used.tolist()])
+        pairs, names = (
+            places.reshape(-1, 2),
+            self.entities.with_names(self.entities[i] for i in used.tolist()),
+        )
         bounds = np.cumsum([0, *map(len, parts)])
         facts, train, valid = (
             np.column_stack([own[:, 0], each[:, 1], own[:, 1]])
@@ -136,10 +139,13 @@ class Split:
         return Split(names, self.relations, facts, train, valid, self.test[:0], self.num_duplicates)
 
 
-def name_parts(parts: dict[str, Iterable[tuple[str, str, str]]]) -> Split:
+def name_parts(
+    parts: dict[str, Iterable[tuple[str, str, str]]], prefixes: Mapping[str, str] | None = None
+) -> Split:
     """Return a split whose vocabularies are shared by all parts; repetitions within a part are dropped.
 
-    Parts are named facts, train, valid and test; those not given are empty.
+    Parts are named facts, train, valid and test; those not given are empty. Names may be asked for with
+    `prefixes`.
     """
     entities: dict[str, int] = {}
     relations: dict[str, int] = {}
@@ -148,7 +154,9 @@ def name_parts(parts: dict[str, Iterable[tuple[str, str, str]]]) -> Split:
     lost = sum(len(numbered[name]) - len(kept[name]) for name in parts)
     none = np.empty((0, 3), dtype=np.int64)
     facts, train, valid, test = (kept.get(name, none) for name in ("facts", "train", "valid", "test"))
-    return Split(Vocabulary(entities), Relations(relations), facts, train, valid, test, lost)
+    names = Vocabulary(entities).with_prefixes(prefixes or {})
+    operators = Relations(relations).with_prefixes(prefixes or {})
+    return Split(names, operators, facts, train, valid, test, lost)
 
 
 def _number(

@@ -76,6 +76,15 @@ class Bins:
         """Return the place of the bin of a value."""
         return int(np.searchsorted(self.cuts, value, side="right"))
 
+    def name_of(self, text: str) -> str | None:
+        """Return the bin of a number or a date; None for other text and for the name of a bin.
+
+        >>> Bins((1950.0,), ("< 1950", ">= 1950")).name_of("1955-07-01")
+        '>= 1950'
+        """
+        value = None if text in self.names else parse_value(text)
+        return None if value is None else self.names[self.find(value)]
+
 
 def _name_bins(cuts: tuple[float, ...], show: Show) -> tuple[str, ...]:
     """Return the names of bins: open at both ends, whole numbers with their last value."""
@@ -125,29 +134,43 @@ class Numbers:
         Facts that have bins already stay as they are.
         """
         names = [name for name in self.bins if name in data.relations]
-        if not names:
+        if not names or self.bins.items() <= data.entities.bins.items():
             return data
         known: dict[str, int] = {name: number for number, name in enumerate(data.entities)}
         for own in (each for name in names for each in self.bins[name].names):
             known.setdefault(own, len(known))
         relations = Relations(dict.fromkeys([*data.relations, self.order]))
+        relations = relations.with_prefixes(data.relations.prefixes)
         maps = {data.relations.id(name): self._map(self.bins[name], data.entities, known) for name in names}
         order = self._order_facts(names, known, relations)
         parts = [_replace_tails(part, maps) for part in _parts(data)]
         place = 1 if len(parts) > 1 and not len(parts[0]) else 0  # train where there is no facts part
         parts[place] = _with_new(parts[place], order)
-        return _rebuild(data, parts, [*known], relations)
+        return self._rebuild(data, parts, [*known], relations)
 
     def _map(self, bins: Bins, entities: Vocabulary, known: Mapping[str, int]) -> Ids:
         """Return for each entity the id of its bin, or its own where it is no number."""
-        values = (None if name in bins.names else parse_value(name) for name in entities)
-        own = [number if v is None else known[bins.names[bins.find(v)]] for number, v in enumerate(values)]
+        own = [known[bins.name_of(name) or name] for name in entities]
         return np.array(own, dtype=np.int64)
 
     def _order_facts(self, names: list[str], known: Mapping[str, int], relations: Relations) -> Ids:
         pairs = [pair for name in names for pair in pairwise(self.bins[name].names)]
         rows = [(known[low], relations.id(self.order), known[high]) for low, high in pairs]
         return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+    def _rebuild(self, data: Facts, parts: list[Ids], names: list[str], relations: Relations) -> Facts:
+        """Return the parts under new vocabularies, without entities that no fact mentions any more."""
+        used, places = np.unique(np.concatenate([part[:, [0, 2]] for part in parts]), return_inverse=True)
+        pairs, entities = places.reshape(-1, 2), data.entities.with_names(names[i] for i in used.tolist())
+        entities.bins = {**data.entities.bins, **self.bins}
+        bounds = np.cumsum([0, *map(len, parts)])
+        renumbered = [
+            np.column_stack([pairs[start:stop, 0], part[:, 1], pairs[start:stop, 1]])
+            for part, start, stop in zip(parts, bounds, bounds[1:], strict=False)
+        ]
+        fields = ("facts", "train", "valid", "test")[: len(parts)]
+        changes: dict[str, Any] = dict(zip(fields, renumbered, strict=True))
+        return replace(data, entities=entities, relations=relations, **changes)
 
 
 def find_numeric(kb: KnowledgeBase) -> dict[str, tuple[Floats, bool]]:
@@ -188,17 +211,3 @@ def _replace_tails(triples: Ids, maps: Mapping[int, Ids]) -> Ids:
 
 def _with_new(triples: Ids, more: Ids) -> Ids:
     return distinct(np.concatenate([triples, more]))
-
-
-def _rebuild(data: Facts, parts: list[Ids], names: list[str], relations: Relations) -> Facts:
-    """Return the parts under new vocabularies, without entities that no fact mentions any more."""
-    used, places = np.unique(np.concatenate([part[:, [0, 2]] for part in parts]), return_inverse=True)
-    pairs, entities = places.reshape(-1, 2), Vocabulary([names[number] for number in used.tolist()])
-    bounds = np.cumsum([0, *map(len, parts)])
-    renumbered = [
-        np.column_stack([pairs[start:stop, 0], part[:, 1], pairs[start:stop, 1]])
-        for part, start, stop in zip(parts, bounds, bounds[1:], strict=False)
-    ]
-    fields = ("facts", "train", "valid", "test")[: len(parts)]
-    changes: dict[str, Any] = dict(zip(fields, renumbered, strict=True))
-    return replace(data, entities=entities, relations=relations, **changes)

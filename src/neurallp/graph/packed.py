@@ -75,13 +75,11 @@ class StringTable(Vocabulary):
         place = self._place(sought)
         return place if place < len(self) and self._bytes(place) == sought else -1
 
-    def id(self, name: str) -> int:
-        """Return the id of `name`, or raise with the nearest of the names that stand near it."""
-        if (place := self.find(name)) >= 0:
-            return place
+    def _unknown(self, name: str) -> UnknownNameError:
+        """Return the error with the nearest of the names that stand near it."""
         around = self._place(name.encode(errors="surrogatepass"))
         near = self[max(0, around - NEAR_NAMES) : around + NEAR_NAMES]
-        raise UnknownNameError.among(self.kind, name, near, self.owner)
+        return UnknownNameError.among(self.kind, name, near, self.owner)
 
 
 class PackedOperators(Operators):

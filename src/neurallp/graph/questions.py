@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .arrays import Ids, concatenate_ranges, distinct
+from .arrays import Flags, Ids, concatenate_ranges, distinct
 from .operators import Operators
 from .vocabulary import inverse_operator
 
@@ -36,6 +36,17 @@ def ask_both_ways(triples: Ids, num_relations: int) -> Questions:
 
 def _interleave(even: Ids, odd: Ids) -> Ids:
     return np.stack([even, odd], axis=1).reshape(-1)
+
+
+def excludes_source(reflexive: Flags, queries: "Ids | int") -> Flags:
+    """Return whether the source is no candidate answer of a query: no fact of its relation is reflexive.
+
+    `reflexive` are flags of relations; an operator and its inverse have the same one.
+
+    >>> excludes_source(np.array([True, False]), np.array([0, 1, 2, 3]))
+    array([False,  True, False,  True])
+    """
+    return np.logical_not(reflexive[queries % len(reflexive)])
 
 
 class KnownAnswers:

@@ -8,6 +8,7 @@ import numpy as np
 from .arrays import Flags, Floats, Ids, concatenate_ranges, group_offsets
 from .knowledge_base import KnowledgeBase
 from .numbers import find_numeric
+from .spelling import one_line
 
 #: The share of a relation's facts for which a property must hold.
 HOLDS = 0.9
@@ -138,7 +139,7 @@ class Statistics:
 
 def _some(names: list[str], num: int = 5) -> str:
     more = f" and {len(names) - num:,} more" if len(names) > num else ""
-    return ", ".join(names[:num]) + more
+    return ", ".join(map(one_line, names[:num])) + more
 
 
 def describe_facts(kb: KnowledgeBase) -> Statistics:

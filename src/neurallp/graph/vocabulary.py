@@ -1,13 +1,15 @@
 """Vocabularies: names of entities and relations, and their ids."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..errors import DataError, UnknownNameError
+from .iris import other_spellings, same_local_name
 
 if TYPE_CHECKING:
     from .arrays import Ids
+    from .numbers import Bins
 
 INVERSE_MARK = "~"
 
@@ -43,6 +45,12 @@ class Vocabulary(Sequence[str]):
 
     kind = "entity"
     owner = "The knowledge base"
+
+    #: Prefixes that the files of RDF declared; they may be used to ask, and occur in no name.
+    prefixes: Mapping[str, str] = {}
+
+    #: The bins that numbers and dates were put in, by relation.
+    bins: Mapping[str, "Bins"] = {}
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = tuple(names)
@@ -81,12 +89,56 @@ class Vocabulary(Sequence[str]):
         extended._ids = self._ids | {name: len(self) + i for i, name in enumerate(added)}
         return extended
 
+    def with_prefixes(self, prefixes: Mapping[str, str]) -> Self:
+        """Return the vocabulary with prefixes by which its names may be asked for."""
+        if not prefixes:
+            return self
+        known = copy(self)
+        known.prefixes = {**self.prefixes, **prefixes}
+        return known
+
+    def with_names(self, names: Iterable[str]) -> "Vocabulary":
+        """Return a vocabulary of other names with the same prefixes and bins."""
+        renamed = Vocabulary(names)
+        renamed.prefixes, renamed.bins = self.prefixes, self.bins
+        return renamed
+
     def id(self, name: str) -> int:
-        """Return the id of `name`, or raise with the nearest name."""
-        try:
-            return self._ids[name]
-        except KeyError:
-            raise UnknownNameError.among(self.kind, name, self.names, self.owner) from None
+        """Return the id of a name, or of what stands for one (see `canonical`); raise where nothing does."""
+        found = self.find(name)
+        if found < 0 and (found := self.find(self.canonical(name))) < 0:
+            raise self._unknown(name)
+        return found
+
+    def canonical(self, text: str) -> str:
+        """Return the name that a text stands for, or the text itself.
+
+        A name may be given as a full IRI, with a prefix that its file declares, or by what follows the
+        namespace; raises where several names end in that.
+        """
+        if self.find(text) >= 0:
+            return text
+        spellings = other_spellings(text, self.prefixes)
+        for name in spellings:
+            if self.find(name) >= 0:
+                return name
+        # Comparing takes a scan of all names; past this many it would take seconds.
+        found = same_local_name(text, self.names) if len(self) <= 1_000_000 else []
+        if len(found) > 1:
+            raise UnknownNameError.ambiguous(self.kind, text, found)
+        return found[0] if found else spellings[-1]
+
+    def object_id(self, text: str, relation: str) -> int:
+        """Return the id of an object of a relation; raise where none is called so."""
+        return self.id(self.canonical_object(text, relation))
+
+    def canonical_object(self, text: str, relation: str) -> str:
+        """Return the name that a text stands for as an object of a relation: a number stands for its bin."""
+        bins = self.bins.get(relation)
+        return (bins and bins.name_of(text)) or self.canonical(text)
+
+    def _unknown(self, name: str) -> UnknownNameError:
+        return UnknownNameError.among(self.kind, name, self.names, self.owner)
 
     def find(self, name: str) -> int:
         """Return the id of `name`, or -1."""
@@ -124,3 +176,8 @@ class Relations(Vocabulary):
         """Return the operator called `name` or `~name`."""
         relation = self.id(relation_of(name))
         return self.inverse(relation) if is_inverse(name) else relation
+
+    def canonical_operator(self, text: str) -> str:
+        """Return the operator, `name` or `~name`, that a text stands for, or the text itself."""
+        mark = INVERSE_MARK if is_inverse(text) else ""
+        return mark + self.canonical(relation_of(text))

@@ -1,8 +1,8 @@
 """The description of data as a web page: one file, without scripts or anything from elsewhere."""
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
+from ..graph.spelling import as_html
 from ..graph.statistics import RelationStatistics, Statistics
 
 PAGE = """\
@@ -35,7 +35,7 @@ def render_page(title: str, found: Statistics, notes: Sequence[str]) -> str:
     head = "".join(f'<th class="number">{name}</th>' for name in COLUMNS)
     rows = [f"<tr><th>relation</th>{head}<th></th></tr>", *map(_row, found.relations)]
     return PAGE.format(
-        title=escape(title),
+        title=as_html(title),
         summary=_list(found.summary),
         expectations=_list([*notes, *found.expectations]),
         rows="\n".join(rows),
@@ -43,11 +43,11 @@ def render_page(title: str, found: Statistics, notes: Sequence[str]) -> str:
 
 
 def _list(lines: Iterable[str]) -> str:
-    return "<ul>\n" + "".join(f"<li>{escape(line)}</li>\n" for line in lines) + "</ul>"
+    return "<ul>\n" + "".join(f"<li>{as_html(line)}</li>\n" for line in lines) + "</ul>"
 
 
 def _row(each: RelationStatistics) -> str:
     counts = [f"{number:,}" for number in (each.num_facts, each.num_heads, each.num_tails)]
     means = [f"{each.tails_per_head:.2f}", f"{each.heads_per_tail:.2f}", f"{each.symmetric:.0%}"]
     numbers = "".join(f'<td class="number">{cell}</td>' for cell in (*counts, *means))
-    return f"<tr><td>{escape(each.name)}</td>{numbers}<td>{', '.join(each.kinds)}</td></tr>"
+    return f"<tr><td>{as_html(each.name)}</td>{numbers}<td>{', '.join(each.kinds)}</td></tr>"

@@ -8,7 +8,7 @@ from ..errors import FormatError
 from .files import AnyPath, read_bytes, read_utf8, suffix_of
 from .triples import find_parts
 from .triples.packed import is_packed
-from .triples.rdf import SUFFIXES, Names, read_literals
+from .triples.rdf import SUFFIXES, read_literals
 
 #: The property that RDF has labels in.
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
@@ -56,16 +56,11 @@ def _of_rdf(path: Path) -> dict[str, str]:
     if b"label" not in read_bytes(path):
         return {}
     found: dict[str, tuple[bool, str]] = {}
-    names, literals = read_literals(path, LABEL)
-    for iri, label, language in literals:
+    for name, label, language in read_literals(path, LABEL):
         chosen = language == LANGUAGE, label
-        if iri not in found or chosen[0] > found[iri][0]:
-            found[iri] = chosen
-    return {_short(iri, names): label for iri, (_, label) in found.items()}
-
-
-def _short(term: str, names: Names) -> str:
-    return term if term.startswith("_:") else names.shorten(term)
+        if name not in found or chosen[0] > found[name][0]:
+            found[name] = chosen
+    return {name: label for name, (_, label) in found.items()}
 
 
 def name_of(text: str, labels: Mapping[str, str], names: Iterable[str]) -> str:

@@ -2,6 +2,9 @@
 
 import re
 
+from ..errors import ConfigError
+from .files import AnyPath, suffix_of
+
 
 def find_unwritable(name: str, delimiter: str = "") -> str:
     """Return why a file could not return `name` unchanged, or nothing; without a delimiter it is not text."""
@@ -14,6 +17,12 @@ def find_unwritable(name: str, delimiter: str = "") -> str:
     if re.search("[\ud800-\udfff]", name):
         return "contains half a surrogate pair, which UTF-8 cannot hold"
     return ""
+
+
+def require_spreadsheet(path: AnyPath) -> None:
+    """Raise unless a file is one that spreadsheets open."""
+    if suffix_of(path) not in (".csv", ".tsv"):
+        raise ConfigError(f"--safe-csv is for .csv and .tsv, which spreadsheets open, not for {path}.")
 
 
 def safe_cell(name: str) -> str:

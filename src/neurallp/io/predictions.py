@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
 from ..errors import ConfigError, FormatError, import_extra
+from ..graph.iris import OWN
 from ..reasoning.answers import Labels, Predictions
 from .files import AnyPath, is_gzip, replacing, suffix_of
-from .names import find_unwritable, quote_field, safe_cell
-from .triples.rdf import OWN, Names
+from .names import find_unwritable, quote_field, require_spreadsheet, safe_cell
+from .triples.rdf import Names
 
 COLUMNS = tuple(Predictions.SCHEMA)
 
@@ -57,8 +58,8 @@ def _compressing(path: AnyPath, file: BinaryIO) -> AbstractContextManager[Binary
 def find_writer(path: AnyPath, *, safe: bool = False) -> Writer:
     """Return the writer for the suffix of `path`; raise if there is none, before any work is done."""
     suffix = suffix_of(path)
-    if safe and suffix not in (".csv", ".tsv"):
-        raise ConfigError(f"--safe-csv is for .csv and .tsv, which spreadsheets open, not for {path}.")
+    if safe:
+        require_spreadsheet(path)
     if suffix == ".parquet" and not is_gzip(Path(path)):
         return _write_parquet
     if suffix not in TEXT_WRITERS:

@@ -14,6 +14,7 @@ from ..controller.controller import RelationController
 from ..engines.base import Engine, QueryBatch
 from ..graph.arrays import Ids
 from ..graph.knowledge_base import KnowledgeBase
+from ..graph.questions import excludes_source
 from ..graph.scores import Scores
 from ..graph.vocabulary import Relations
 
@@ -99,11 +100,10 @@ class NeuralLP(nn.Module):
         return scores.replaced(np.flatnonzero(excluded), sources[excluded], -np.inf)
 
     def excludes_source(self, queries: Ids) -> NDArray[np.bool_]:
-        """Return for each query whether its source is no candidate answer: no fact of it is reflexive."""
+        """Return for each query whether its source is no candidate answer; none is where that is not set."""
         if not self.config.exclude_source:
             return np.zeros(len(queries), dtype=bool)
-        flags: NDArray[np.bool_] = ~self.reflexive.cpu().numpy()[queries]
-        return flags
+        return excludes_source(self.reflexive.cpu().numpy(), queries)
 
 
 @dataclass(frozen=True, eq=False)

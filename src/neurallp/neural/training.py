@@ -113,6 +113,13 @@ class RankingValidator:
         return evaluate(ModelScorer(model, self.engine), questions, self.known)
 
 
+def choose_device(name: str, engine: str = "auto") -> str:
+    """Return the device to train on; `auto` is a GPU where there is one that the engine can use."""
+    if name != "auto":
+        return name
+    return "cuda" if engine != "cpu" and torch.cuda.is_available() else "cpu"
+
+
 def require_device(device: str) -> None:
     """Raise unless torch can use `device`."""
     try:

@@ -51,6 +51,10 @@ if TYPE_CHECKING:
 #: What may be done with numbers and dates that are objects of facts.
 NUMBERS = ("entities", "bins")
 
+#: Devices with which rules are weighted on the CPU: for `auto` too, as their sparse features are gathered and
+#: fitted faster there. The neural model is then trained on a GPU where there is one.
+ON_CPU = ("cpu", "auto")
+
 #: Epochs of the neural model in the trial whether its training pays.
 TRIAL_EPOCHS = 3
 
@@ -120,7 +124,7 @@ def _wants_bins(settings: dict[str, Any]) -> bool:
 
 def _require_device(device: str) -> None:
     """Raise unless a device can be used; the CPU always can, so torch is not loaded for it."""
-    if device != "cpu":
+    if device not in ON_CPU:
         from ..neural.training import require_device
 
         require_device(device)
@@ -146,7 +150,7 @@ class Run:
         if plan.weighting is not None and not (program.has_model and self.should_stop()):
             rules = chain(self.learned_rules(program), given)
             weighted = self.weigh(plan.weighting, rules)
-            is_fitted = weighted is not None and not weighted.num_of_kinds.keys() <= {"prior"}
+            is_fitted = weighted is not None and weighted.depends_on_source
             if is_fitted or not (program.has_model and self.should_stop()):
                 program.weighted_rules = weighted  # otherwise priors alone would answer instead of the model
         self.calibrate(program)
@@ -310,8 +314,9 @@ def prepare(
     import torch
 
     from ..neural.model import NeuralLP
-    from ..neural.training import Training, require_device
+    from ..neural.training import Training, choose_device, require_device
 
+    device = choose_device(device, engine)
     split = data if isinstance(data, Split) else split_triples(data, training_config.seed)
     if not len(split.train):
         raise DataError("There is nothing to learn from: the part 'train' is empty.")
@@ -374,12 +379,12 @@ def make_weighting(
     """Return what mines rules and fits their weights, with those `given`, on a device or in processes."""
     from ..weighting.fitting import Weighting
 
-    if device == "cpu" and workers != 1:
+    if device in ON_CPU and workers != 1:
         from ..weighting.workers import DistributedWeighting, LocalWorkers
 
         where = LocalWorkers(workers) if isinstance(workers, int) else workers
         return DistributedWeighting(split, config, given, workers=where)
-    if device == "cpu":
+    if device in ON_CPU:
         return Weighting(split, config, given)
     from ..weighting.fitting_gpu import GpuWeighting
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..graph.arrays import Flags, Floats, Ids
-from ..graph.questions import KnownAnswers, Questions
+from ..graph.questions import KnownAnswers, Questions, excludes_source
 from ..rules.rule import Rule
 from ..weighting.features import Features, FeatureWalker, ask
 from ..weighting.graph_index import GraphIndex
@@ -63,12 +63,12 @@ class Ranking:
         relations, query = index.kb.relations, int(asked.queries[0])
         candidates = tuple(candidate for _, candidate in as_candidates(rules, relations))
         plans = compile_rules(index, query, candidates).plans
-        reflexive = bool(index.kb.reflexive_relations[query % len(relations)])
+        exclude = bool(excludes_source(index.kb.reflexive_relations, query))
         walker = FeatureWalker(index, max(len(rule.body) for rule in rules))
         parts, done = [], 0
         while done < len(asked):
             rest = asked[done:]
-            features = walker.gather(plans, ask(query, rest.sources, rest.answers, False, not reflexive))
+            features = walker.gather(plans, ask(query, rest.sources, rest.answers, False, exclude))
             parts += [_keys(features, number, index.num_entities, done) for number in range(len(features))]
             done += len(features)
         keys, numbers = (np.concatenate(column) for column in zip(*parts, strict=True))

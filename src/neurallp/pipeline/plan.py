@@ -40,7 +40,7 @@ MAX_WORK = 2.4e9
 NUMBERS_OF_QUESTIONS = (8000, 4000, 2000, 1000, 500, 250)
 
 #: Feature values of a question for each entity, at most: on small dense graphs more rules say the same.
-ENTRIES_PER_ENTITY = 40
+ENTRIES_PER_ENTITY = 25
 
 #: Many questions are worth more than many feature values of each: fewer values, down to a least number, are
 #: taken for this many questions of a query.

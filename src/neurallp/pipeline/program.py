@@ -85,9 +85,7 @@ class Program(AskingProgram):
         counts nothing. The rules of a neural model that predict nothing there are left out.
         """
         require_positive("limit", limit)
-        for name in (*(allow or ()), *deny):
-            self.relations.id(name)
-        wanted = RuleFilter(min_share, max_length, allow, deny)
+        wanted = self._named(RuleFilter(min_share, max_length, allow, deny))
         facts = None if kb is None else self.binned(kb)
         return self._best_rules(self._queries(query), wanted, limit, facts or self.kb)
 
@@ -108,12 +106,20 @@ class Program(AskingProgram):
         """
         require_positive("limit", limit)
         require_choice("order", order, get_args(RuleOrder))
-        wanted = wanted or RuleFilter(MIN_NORMALIZED_CONFIDENCE)
+        wanted = self._named(wanted or RuleFilter(MIN_NORMALIZED_CONFIDENCE))
         facts = self.kb if kb is None else self.binned(kb)
         found = self._best_rules(self._queries(query), wanted, MAX_LISTED, facts)
         facts = None if facts is None else facts.with_relations(self.relations)
         counted = [(name, list(filter(wanted.keeps_counted, found.about(name)))) for name in found.targets]
         return [list_rules(name, rules, facts, limit, order, labels) for name, rules in counted if rules]
+
+    def _named(self, wanted: RuleFilter) -> RuleFilter:
+        """Return a filter by the names of the program's relations; raise for one that it does not know."""
+        allow, deny = (
+            None if given is None else [self.relations[self.relations.id(name)] for name in given]
+            for given in (wanted.allow, wanted.deny)
+        )
+        return replace(wanted, allow=allow, deny=deny or ())
 
     def _queries(self, query: str | None) -> list[int]:
         every = range(self.relations.num_operators)

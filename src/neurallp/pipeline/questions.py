@@ -16,8 +16,9 @@ from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
 from ..io.files import AnyPath
 from ..io.models import questions as question_models
+from ..io.models.store import ModelFiles
 from ..neural.loop import Epoch
-from ..neural.training import require_device
+from ..neural.training import choose_device, require_device
 from ..qa.answering import MIN_PROBABILITY, QuestionReasoner, calibrate_answers
 from ..qa.answers import WordAnswers
 from ..qa.confidence import AnswerCalibration
@@ -69,6 +70,13 @@ class QuestionProgram(BaseProgram[QuestionReasoner]):
         self.threshold = threshold
         self.kb = kb
         self.history = list(history)
+
+    @classmethod
+    def read(cls, files: ModelFiles) -> "QuestionProgram":
+        """Return the program of a model's files."""
+        model, settings, history = question_models.read_model(files)
+        calibration = question_models.calibration_of(files)
+        return cls(model, settings.training, settings.threshold, history=history, calibration=calibration)
 
     def __repr__(self) -> str:
         config = self.model.config
@@ -126,12 +134,7 @@ class QuestionProgram(BaseProgram[QuestionReasoner]):
 
 def load_question_model(folder: AnyPath) -> QuestionProgram:
     """Return the question program saved in `folder`."""
-    files = question_models.read_question_files(folder)
-    model, settings, history = question_models.read_model(files)
-    calibration = question_models.calibration_of(files)
-    return QuestionProgram(
-        model, settings.training, settings.threshold, history=history, calibration=calibration
-    )
+    return QuestionProgram.read(question_models.read_question_files(folder))
 
 
 def learn_questions(
@@ -161,6 +164,7 @@ def prepare_questions(
     device: str = "cpu",
 ) -> QuestionTraining:
     """Return a training run before its first epoch; the seed fixes weights, order and held-out questions."""
+    device = choose_device(device, engine)
     require_device(device)
     train, valid = _split(_answerable_examples(kb, questions), training_config)
     torch.manual_seed(training_config.seed)

@@ -101,7 +101,8 @@ class Trials:
         """Return settings that take less time, in the same proportions for all that are compared."""
         return replace(
             config,
-            num_pairs=-(-config.num_pairs // 6),
+            num_candidates=-(-2 * config.num_candidates // 5),
+            num_pairs=-(-config.num_pairs // 20),
             num_mined=-(-config.num_mined // 2),
             num_counted=-(-config.num_counted // 2),
             num_pilot=self.num_learned,

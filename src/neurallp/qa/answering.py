@@ -11,7 +11,7 @@ import torch
 
 from ..engines import make_engine
 from ..engines.base import Engine
-from ..errors import QuestionError, require_positive
+from ..errors import QuestionError, brief, require_positive
 from ..graph.arrays import Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.scores import Scores
@@ -150,7 +150,7 @@ class QuestionReasoner(BaseReasoner):
 
     def _require_known_words(self, phrase: Phrase) -> None:
         if not any(word in self.model.vocabulary for word in phrase.words):
-            words = ", ".join(islice(self.model.vocabulary.counts, 5))
+            words = brief(", ".join(islice(self.model.vocabulary.counts, 5)))
             raise QuestionError(
                 "No word of the question, beside the name, was in the questions learned from; "
                 f"those had words such as {words}. Ask in their language."
@@ -195,6 +195,21 @@ class QuestionReasoner(BaseReasoner):
         """Return the known phrases most similar to a phrase with their similarity, best first."""
         known = () if self.calibration is None else self.calibration.phrases
         return nearest_phrases(known, phrase, self.model.vocabulary.surprisal)
+
+    def similar_questions(self, text: str) -> list[str]:
+        """Return the known questions most similar to one, about the same entity, best first."""
+        first = self.parser.parse(text)[0].first
+        return [known.about(first.mention.name) for _, known in self.nearest(first.phrase)]
+
+    def example_questions(self) -> Iterator[str]:
+        """Yield the most frequent question for each rule, about an entity that the rule starts from."""
+        first: dict[tuple[str, ...], KnownPhrase] = {}
+        for known in () if self.calibration is None else self.calibration.phrases:
+            first.setdefault(known.body, known)
+        for body, known in sorted(first.items(), key=lambda each: len(each[0])):
+            edges = self.operators.edges_by_operator(self.relations.operator_id(body[0]))
+            if len(edges):
+                yield known.about(self.kb.entities[int(self.operators.sources_at(edges[:1])[0])])
 
     def read(self, source: int, phrase: Phrase) -> Reading:
         """Return the rules that a phrase asks for, by the model and by the known phrases that are similar."""

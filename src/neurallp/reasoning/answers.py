@@ -11,6 +11,7 @@ from ..graph.arrays import Flags, Floats, Ids
 from ..graph.frames import Tabular
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.name_index import Match
+from ..graph.spelling import one_line
 from ..graph.vocabulary import is_inverse, relation_of
 from ..rules.rule import Rule, atom
 from .html import REASON_SCHEMA, missing_html, proof_html, reason_columns
@@ -73,7 +74,9 @@ class Term:
         return "because" if self.contribution >= 0 else "although"
 
     def __str__(self) -> str:
-        return " and ".join(facts_along(self.rule, self.path)) or f"{self.path[0]} = {self.path[-1]}"
+        return " and ".join(facts_along(self.rule, self.path)) or one_line(
+            f"{self.path[0]} = {self.path[-1]}"
+        )
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ class Reason:
         if self.num_others is not None:
             return _commonness(self.num_others, self.contribution < 0)
         links = facts_along(self.rules[0], self.path)
-        return " and ".join(links) or f"{self.path[0]} = {self.path[-1]}"
+        return " and ".join(links) or one_line(f"{self.path[0]} = {self.path[-1]}")
 
     @property
     def more(self) -> str:
@@ -207,11 +210,11 @@ class Proof(Tabular):
         )
         return Proof(self.answer.with_labels(labels), (), reasons, against, self.rests)
 
-    def svg(self) -> str:
+    def svg(self, *, titled: bool = True) -> str:
         """Return a drawing of the facts: one box for each entity, arrows as wide as what they contribute."""
         reasons = [reason for reason in (*self.reasons, *self.against) if reason.rules[0].is_path_rule]
         links = [(reason.rules[0].body, reason.path, reason.contribution) for reason in reasons]
-        return draw_paths(str(self.answer), self.answer.source, self.answer.entity, links)
+        return draw_paths(str(self.answer) * titled, self.answer.source, self.answer.entity, links)
 
     def as_dict(self) -> dict[str, object]:
         """Return the proof as one JSON object."""

@@ -13,6 +13,7 @@ from ..graph.compilation import num_cores
 from ..graph.knowledge_base import Triple
 from ..rules.rule import atom
 from .answers import ALTHOUGH, BECAUSE, Proof
+from .calibration import sigmoid
 from .calibration_sample import Evidence
 from .masked import MaskedEvidence
 from .scorers.weighted import WeightedScorer
@@ -82,6 +83,66 @@ class Audit:
         return {**vars(self), "doubts": [doubt.as_dict() for doubt in self.doubts]}
 
 
+class FactJudge:
+    """Judges facts of a reasoner's graph, each as if it alone were not known."""
+
+    def __init__(self, reasoner: "Reasoner") -> None:
+        self.reasoner = reasoner
+
+    def log_odds(self, facts: Ids, inverse: bool) -> Floats:
+        """Return the log odds of facts of one relation, asked from their heads or from their tails.
+
+        Without a calibration those of their normalised scores.
+        """
+        sources, answers = facts[:, [2, 0] if inverse else [0, 2]].T
+        relation = int(facts[0, 1])
+        query = self.reasoner.relations.inverse(relation) if inverse else relation
+        evidence = self._evidence(facts, sources, query, answers)
+        calibration = self.reasoner.calibration
+        if calibration is None:
+            return evidence.odds
+        return calibration.log_odds(evidence, self.reasoner.relations)
+
+    def _evidence(self, facts: Ids, sources: Ids, query: int, answers: Ids) -> Evidence:
+        scorer, graph = self.reasoner.scorer, self.reasoner.evidence
+        if isinstance(scorer, WeightedScorer):
+            return MaskedEvidence(scorer, graph).of(sources, query, answers)[0]
+        found = []
+        for fact, source, answer in zip(facts, sources.tolist(), answers.tolist(), strict=True):
+            changed = self.reasoner.changed(removed=[self.name(fact)])
+            row = changed.scores(np.array([source]), np.array([query])).row(0)
+            score = float(row[1][row[0] == answer].sum())
+            found.append(graph.without((source, query, answer), score, row))
+        return Evidence.joined(found)
+
+    def name(self, fact: Ids) -> Triple:
+        """Return a fact by name."""
+        head, relation, tail = fact.tolist()
+        entities = self.reasoner.kb.entities
+        return entities[head], self.reasoner.relations[relation], entities[tail]
+
+
+def probability_if_unknown(reasoner: "Reasoner", fact: Triple) -> float | None:
+    """Return how likely a known fact is if it alone were not known; None without a calibration."""
+    if reasoner.calibration is None:
+        return None
+    (head, relation, tail), entities = fact, reasoner.kb.entities
+    ids = np.array([[entities.id(head), reasoner.relations.id(relation), entities.id(tail)]])
+    return float(probabilities_if_unknown(reasoner, ids)[0])
+
+
+def probabilities_if_unknown(reasoner: "Reasoner", facts: Ids) -> Floats:
+    """Return how likely known facts are, each as if it alone were not known. Needs a calibration.
+
+    They are asked from head to tail and back, and judged by the question that finds them more likely.
+    """
+    judge, found = FactJudge(reasoner), np.zeros(len(facts))
+    for rows in _batches(facts):
+        some = facts[rows]
+        found[rows] = np.maximum(judge.log_odds(some, False), judge.log_odds(some, True))
+    return sigmoid(found)
+
+
 class Auditor:
     """Judges facts of a reasoner's graph, those of one relation or entity, or a sample of them."""
 
@@ -94,7 +155,7 @@ class Auditor:
         seed: int = 0,
     ) -> None:
         """Choose the facts; `sample` is their number at most, drawn by `seed` (None: a default)."""
-        self.reasoner = reasoner
+        self.reasoner, self.judge = reasoner, FactJudge(reasoner)
         is_weighted = isinstance(reasoner.scorer, WeightedScorer)
         if sample is None:
             sample = MAX_FACTS if is_weighted else MAX_FACTS_WITHOUT_WEIGHTS
@@ -120,7 +181,7 @@ class Auditor:
         for rows in self._doubtful(beliefs, limit):
             beliefs[rows] = np.maximum(beliefs[rows], self._beliefs(self.facts[rows], True))
         least = np.argsort(beliefs, kind="stable")[:limit]
-        doubts = tuple(self._doubt(self._name(self.facts[row]), k) for row in least.tolist())
+        doubts = tuple(self._doubt(self.judge.name(self.facts[row]), k) for row in least.tolist())
         return Audit(doubts, len(self.facts), self.num_facts)
 
     def _doubtful(self, beliefs: Floats, limit: int) -> Iterator[Ids]:
@@ -146,43 +207,17 @@ class Auditor:
         with ThreadPoolExecutor(num_cores()) as pool:
             batches = list(_batches(facts))
             for rows, values in zip(
-                batches, pool.map(lambda rows: self._judge(facts[rows], inverse), batches), strict=True
+                batches,
+                pool.map(lambda rows: self.judge.log_odds(facts[rows], inverse), batches),
+                strict=True,
             ):
                 found[rows] = values
                 on_done(len(rows))
         return found
 
-    def _judge(self, facts: Ids, inverse: bool) -> Floats:
-        """Return the log odds of facts of one relation."""
-        sources, answers = facts[:, [2, 0] if inverse else [0, 2]].T
-        relation = int(facts[0, 1])
-        query = self.reasoner.relations.inverse(relation) if inverse else relation
-        evidence = self._evidence(facts, sources, query, answers)
-        calibration = self.reasoner.calibration
-        if calibration is None:
-            return evidence.odds
-        return calibration.log_odds(evidence, self.reasoner.relations)
-
-    def _evidence(self, facts: Ids, sources: Ids, query: int, answers: Ids) -> Evidence:
-        scorer, graph = self.reasoner.scorer, self.reasoner.evidence
-        if isinstance(scorer, WeightedScorer):
-            return MaskedEvidence(scorer, graph).of(sources, query, answers)[0]
-        found = []
-        for fact, source, answer in zip(facts, sources.tolist(), answers.tolist(), strict=True):
-            changed = self.reasoner.changed(removed=[self._name(fact)])
-            row = changed.scores(np.array([source]), np.array([query])).row(0)
-            score = float(row[1][row[0] == answer].sum())
-            found.append(graph.without((source, query, answer), score, row))
-        return Evidence.joined(found)
-
     def _doubt(self, fact: Triple, k: int) -> Doubt:
         proof = most_likely_proof(self.reasoner.changed(removed=[fact]), fact, k)
         return Doubt(*fact, proof.answer.probability, proof)
-
-    def _name(self, fact: Ids) -> Triple:
-        head, relation, tail = fact.tolist()
-        entities = self.reasoner.kb.entities
-        return entities[head], self.reasoner.relations[relation], entities[tail]
 
 
 def _batches(facts: Ids) -> Iterator[Ids]:

@@ -19,10 +19,10 @@ def change_facts(
     New entities are numbered after the known ones; an entity that loses its last fact stays an entity. Raises
     where a fact to add is known already, where one to remove is not, and where a relation is not known.
     """
-    given = list(dict.fromkeys(added))
+    given, gone = (dict.fromkeys(_canonical(kb, fact) for fact in facts) for facts in (added, removed))
     entities = kb.entities.extended(name for head, _, tail in given for name in (head, tail))
     grown = KnowledgeBase(entities, kb.relations, kb.facts)
-    new, old = _number(grown, given), _number(kb, dict.fromkeys(removed))
+    new, old = _number(grown, given), _number(kb, gone)
     _require(kb, operators, old)
     _require_new(grown, operators, new)
     unit = np.array([len(kb.relations) * len(kb.entities), len(kb.entities), 1])
@@ -30,6 +30,13 @@ def change_facts(
     facts = np.concatenate([kb.facts[kept], new])
     changed = operators.changed(new, old, len(entities))
     return KnowledgeBase(entities, kb.relations, facts), changed
+
+
+def _canonical(kb: KnowledgeBase, fact: Triple) -> Triple:
+    """Return a fact by the names of the knowledge base; those of new entities stay."""
+    head, relation, tail = fact
+    relation = kb.relations[kb.relations.id(relation)]
+    return kb.entities.canonical(head), relation, kb.entities.canonical_object(tail, relation)
 
 
 def _number(kb: KnowledgeBase, triples: Iterable[Triple]) -> Ids:

@@ -23,6 +23,7 @@ class Domains:
             order, self._of_operator = group_by(self._operators, graph.num_operators)
             self._entities = graph.sources[starts][order]
         self._sizes = np.diff(self._of_operator)
+        self._shared: dict[int, Ids] = {}
 
     _of_entity: NDArray[np.integer]
     _operators: NDArray[np.integer]
@@ -36,7 +37,12 @@ class Domains:
         return np.asarray(found)
 
     def _num_shared(self, query: int) -> Ids:
-        """Return for each operator how many of its entities have an answer to `query`."""
+        """Return for each operator how many of its entities have an answer to `query`; kept once counted."""
+        if query not in self._shared:
+            self._shared[query] = self._count_shared(query)
+        return self._shared[query]
+
+    def _count_shared(self, query: int) -> Ids:
         if isinstance(self.graph, PackedOperators) and self.graph.shared is not None:
             return np.asarray(self.graph.shared[query])
         first, last = self._of_operator[query : query + 2]

@@ -1,10 +1,10 @@
 """Proofs and missing facts as HTML for notebooks, and reasons as columns of a table."""
 
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ..graph.frames import html_table, in_columns
+from ..graph.spelling import as_html
 
 if TYPE_CHECKING:
     from .answers import Proof, Reason, WhyNot
@@ -47,16 +47,16 @@ def reason_columns(reasons: "Sequence[Reason]", against: "Sequence[Reason]") -> 
 def proof_html(proof: "Proof") -> str:
     """Return the drawing of a proof, with its reasons as a table below it."""
     if not (proof.reasons or proof.against):
-        return f"<p>{escape(str(proof))}</p>"
+        return f"<p>{as_html(str(proof))}</p>"
     return proof.svg() + _reasons_html(proof.reasons, proof.against)
 
 
 def missing_html(found: "WhyNot") -> str:
     """Return the missing facts as a list, and the reasons against as a table."""
     first = str(found).partition("\n")[0]
-    facts = "".join(f"<li>{escape(str(fact))}</li>" for fact in found.missing_facts)
+    facts = "".join(f"<li>{as_html(str(fact))}</li>" for fact in found.missing_facts)
     listed = f"<ul>{facts}</ul>" if facts else ""
-    return f"<p>{escape(first)}</p>{listed}" + (_reasons_html((), found.against) if found.against else "")
+    return f"<p>{as_html(first)}</p>{listed}" + (_reasons_html((), found.against) if found.against else "")
 
 
 def _reasons_html(reasons: "Sequence[Reason]", against: "Sequence[Reason]") -> str:

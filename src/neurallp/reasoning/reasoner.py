@@ -9,11 +9,13 @@ import numpy as np
 from ..errors import ConfigError, require_positive
 from ..evaluation import best_places, rank_within
 from ..graph.arrays import Flags, Floats, Ids
+from ..graph.iris import shorten
 from ..graph.knowledge_base import KnowledgeBase, Triple
 from ..graph.name_index import NameIndex
 from ..graph.operators import Operators
 from ..graph.questions import KnownAnswers, KnownFacts
 from ..graph.scores import Scores
+from ..graph.vocabulary import relation_of
 from ..rules.paths import count_edges, find_paths, follow, reachable_sets, reachable_sets_to
 from ..rules.rule import Rule
 from ..rules.support import body_ids
@@ -25,7 +27,7 @@ from .changes import change_facts
 from .evidence import GraphEvidence
 from .frames import Answers, PredictionBatches
 from .probabilities import Probabilities
-from .relations import relations_to_ask, require_relations
+from .relations import relations_to_ask, require_relations, with_canonical_names
 from .scorers import Basis, HasRelations, RuleScorer, RuleShare, choose_scorer
 from .verdicts import LIKELY, Verdict, verify
 
@@ -60,7 +62,7 @@ class Reasoner(BaseReasoner):
     ) -> None:
         """Bind a model or rules to facts; `operators` are those of `kb` where another reasoner has them."""
         self.calibration = calibration
-        self.basis = basis if isinstance(basis, HasRelations) else tuple(basis)
+        self.basis = basis if isinstance(basis, HasRelations) else with_canonical_names(basis, kb.relations)
         relations = relations_to_ask(kb, self.basis) if operators is None else kb.relations
         super().__init__(kb, relations, engine, operators)
 
@@ -94,12 +96,15 @@ class Reasoner(BaseReasoner):
         best = best_places(values, k)
         return Answers(self._describe(source, query, entities[best], values[best], (entities, values)))
 
-    def explain(self, head: str, relation: str, tail: str, k: int = 3) -> Proof:
-        """Return why (head, relation, tail) scores what it does: `k` terms, `k` reasons for and against."""
+    def explain(self, head: str, relation: str, tail: str, k: int = 3, *, with_terms: bool = True) -> Proof:
+        """Return why (head, relation, tail) scores what it does: `k` terms, `k` reasons for and against.
+
+        The terms, one for each rule and path, take as long as all the rest.
+        """
         source, query, answer, found = self._answer(head, relation, tail)
         if not found.score:
             return Proof(found, ())
-        terms = islice(self.scorer.terms(source, query, answer), k)
+        terms = islice(self.scorer.terms(source, query, answer), k * with_terms)
         told = tuple(Term(rule, self._names(path), value) for rule, path, value in terms)
         shares = self.scorer.shares(source, query, answer)
         sides = [[each for each in shares if (each.contribution < 0) == against] for against in (False, True)]
@@ -115,7 +120,7 @@ class Reasoner(BaseReasoner):
         """Return what rules add to a score, with the strongest path of the first."""
         paths = iter(share.paths)
         path = self._names(next(paths))
-        if share.rules[0].kind == "prior":
+        if share.rules[0].ignores_source:
             return Reason(share.rules, path, share.contribution, num_others=self._num_others(*ends))
         num_paths = 1 + sum(1 for _ in islice(paths, MAX_PATHS))
         return Reason(share.rules, path, share.contribution, num_paths)
@@ -177,7 +182,7 @@ class Reasoner(BaseReasoner):
         facts = np.diff(self.operators.offsets)
         return [
             FoundEntity(self.kb.entities[each.id], each.match, each.num_typos, int(facts[each.id]))
-            for each in self._names_index.find(text, limit)
+            for each in self._names_index.find(shorten(text.strip("<>")), limit)
         ]
 
     @cached_property
@@ -221,13 +226,20 @@ class Reasoner(BaseReasoner):
             raise ConfigError("Give the head or the tail of the question, not both and not neither.")
         query = self.relations.operator_id(relation)
         if head is not None:
-            return self.kb.entities.id(head), query
-        return self.kb.entities.id(str(tail)), self.relations.inverse(query)
+            return self._entity(head, query), query
+        query = self.relations.inverse(query)
+        return self._entity(str(tail), query), query
+
+    def _entity(self, name: str, query: int) -> int:
+        """Return the source of a query by its name; where it is an object, a value stands for its bin."""
+        if query < len(self.relations):
+            return self.kb.entities.id(name)
+        return self.kb.entities.object_id(name, relation_of(self.relations.operator_name(query)))
 
     def _answer(self, head: str, relation: str, tail: str) -> tuple[int, int, int, Answer]:
         """Return source, query and answer of a fact as ids, and the answer with its score and rank."""
         source, query = self._question(head, relation, None)
-        answer = self.kb.entities.id(tail)
+        answer = self._entity(tail, self.relations.inverse(query))
         entities, values = self._row(source, query)
         score = values[entities == answer].sum(keepdims=True)
         described = self._describe(source, query, np.array([answer]), score, (entities, values))

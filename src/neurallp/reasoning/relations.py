@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ..errors import DataError, DataWarning
 from ..graph.knowledge_base import KnowledgeBase
@@ -19,11 +20,19 @@ def relations_to_ask(kb: KnowledgeBase, basis: HasRelations | Sequence[Rule]) ->
         if unknown := require_relations(kb, basis):
             _warn(unknown, "the model does not know", "Left out")
         _warn_of_missing(kb, basis.relations)
-        return basis.relations
+        return basis.relations.with_prefixes(kb.relations.prefixes)
     _warn_of_confidences(basis)
     _warn_of_missing(kb, dict.fromkeys(relation_of(name) for rule in basis for name in rule.body))
     named = (relation_of(name) for rule in basis for name in (*rule.body, rule.target))
-    return Relations(dict.fromkeys([*kb.relations, *named]))
+    return Relations(dict.fromkeys([*kb.relations, *named])).with_prefixes(kb.relations.prefixes)
+
+
+def with_canonical_names(rules: Iterable[Rule], relations: Relations) -> tuple[Rule, ...]:
+    """Return rules whose relations have the names of the facts: rules for RDF may use declared prefixes."""
+    named = relations.canonical_operator
+    return tuple(
+        replace(rule, target=named(rule.target), body=tuple(map(named, rule.body))) for rule in rules
+    )
 
 
 def _warn_of_confidences(rules: Sequence[Rule]) -> None:

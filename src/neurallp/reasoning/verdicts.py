@@ -56,9 +56,12 @@ def verify(reasoner: "Reasoner", claim: Triple, k: int = 3, threshold: float = L
     head, relation, tail = claim[::-1] if is_inverse(claim[1]) else claim
     relation = relation_of(relation)
     try:
-        fact = [reasoner.kb.entities.id(head), reasoner.relations.id(relation), reasoner.kb.entities.id(tail)]
+        entities, number = reasoner.kb.entities, reasoner.relations.id(relation)
+        relation = reasoner.relations[number]
+        fact = [entities.id(head), number, entities.object_id(tail, relation)]
     except UnknownNameError as error:
         return Verdict(head, relation, tail, "unknown", threshold, problem=str(error))
+    head, tail = entities[fact[0]], entities[fact[2]]
     is_known = reasoner.operators.has_edge(*fact)
     if is_known:
         reasoner = reasoner.changed(removed=[(head, relation, tail)])
@@ -93,5 +96,5 @@ def _belief(proof: Proof) -> float:
 def _has_rule(proof: Proof) -> bool:
     """Return whether any rule but a prior is for or against the answer."""
     shown: tuple[Reason, ...] = (*proof.reasons, *proof.against)
-    kinds = {rule.kind for reason in shown for rule in reason.rules}
-    return bool(kinds - {"prior"}) or any(rest.num != 0 for rest in proof.rests)
+    depends = any(not rule.ignores_source for reason in shown for rule in reason.rules)
+    return depends or any(rest.num != 0 for rest in proof.rests)

@@ -76,7 +76,7 @@ def extract_best(
         bounds = np.einsum("krs,rs->k", children, bound)
         if body and successors is not None:
             bounds *= successors[body[-1]]
-        for k in np.flatnonzero(bounds):
+        for k in np.flatnonzero(bounds > 0):  # NaN is not: attention of damaged weights would never end
             heapq.heappush(heap, (-float(bounds[k]), next(order), (*body, int(k)), children[k]))
 
 

@@ -18,9 +18,8 @@ from ..graph.arrays import Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
 from ..graph.vocabulary import is_inverse
-from .paths import find_paths, follow
 from .rule import Rule, atom
-from .support import PathCounter, body_ids, count_paths
+from .support import predict_pairs, predicting_paths
 
 #: Rules that share at least this much of the pairs that either predicts (Jaccard) form a group.
 MIN_OVERLAP = 0.8
@@ -81,7 +80,7 @@ def lower_bound(successes: float, trials: float) -> float:
     """Return Wilson's lower bound of a share.
 
     >>> round(lower_bound(9, 10), 2), round(lower_bound(900, 1000), 2), lower_bound(0, 0)
-    (0.66, 0.88, 0.0)
+    (0.65, 0.88, 0.0)
     """
     if not trials:
         return 0.0
@@ -125,9 +124,9 @@ def list_rules(
     right. A prior raises or lowers the scores of all answers and is listed last.
     """
     first = order if kb is not None else "weight"
-    reasons = in_order((rule for rule in rules if not rule.is_against and rule.kind != "prior"), first)
-    against = in_order((rule for rule in rules if rule.is_against and rule.kind != "prior"), "weight")
-    priors = [rule for rule in rules if rule.kind == "prior" and rule.weight]
+    reasons = in_order((rule for rule in rules if not (rule.is_against or rule.ignores_source)), first)
+    against = in_order((rule for rule in rules if rule.is_against and not rule.ignores_source), "weight")
+    priors = [rule for rule in rules if rule.ignores_source and rule.weight]
     group: Callable[[Sequence[Rule]], Iterator[RuleGroup]] = partial(map, RuleGroup)
     if kb is not None:
         group = partial(_Grouping(kb, query, labels or {}).groups, limit=limit)
@@ -167,41 +166,23 @@ class _Grouping:
 
     def _pairs(self, rule: Rule) -> Ids:
         """Return the pairs that a rule predicts from the sampled sources, as sorted keys."""
-        body = body_ids(rule, self.kb.relations)
-        if rule.kind == "unary":
-            has = np.isin(self.sources, self.operators.sources[self.operators.edges_by_operator(body[0])])
-            rows, entities = np.flatnonzero(has), self.kb.entities.find(str(rule.answer))
-            return rows * len(self.kb.entities) + entities
-        if rule.inequalities:
-            found = count_paths(self.operators, body, rule.all_inequalities, self.sources)
-        else:
-            found = PathCounter(self.operators, self.sources).count(body)
-        return found.rows * len(self.kb.entities) + found.entities
+        rows, answers = predict_pairs(rule, self.kb, self.operators, self.sources)
+        return rows * len(self.kb.entities) + answers
 
     def example(self, rule: Rule) -> str | None:
         """Return the facts along a path to a right conclusion (against: to a wrong one); None without any."""
         for source, answer in self._tried(rule):
-            for path in self._paths(rule, source, answer):
-                if rule.satisfies_inequalities(path):
-                    names = list(map(self._name, path))
-                    links = zip(rule.body, names, names[1:], strict=False)
-                    concluded = atom(rule.target, self._name(source), self._name(answer))
-                    facts = ", ".join(atom(*link) for link in links)
-                    return f"{facts}, but not {concluded}" if rule.is_against else f"{concluded} as {facts}"
+            for path in predicting_paths(rule, self.kb, self.operators, source, answer):
+                names = list(map(self._name, path))
+                links = zip(rule.body, names, names[1:], strict=False)
+                concluded = atom(rule.target, self._name(source), self._name(answer))
+                facts = ", ".join(atom(*link) for link in links)
+                return f"{facts}, but not {concluded}" if rule.is_against else f"{concluded} as {facts}"
         return None
 
     def _name(self, entity: int) -> str:
         name = self.kb.entities[entity]
         return self.labels.get(name, name)
-
-    def _paths(self, rule: Rule, source: int, answer: int) -> Iterator[tuple[int, ...]]:
-        body = body_ids(rule, self.kb.relations)
-        if rule.kind != "unary":
-            yield from find_paths(self.operators, body, source, answer)
-        elif self.kb.entities.find(str(rule.answer)) == answer:
-            yield from (
-                (source, int(target)) for target in follow(self.operators, np.array([source]), body[0])
-            )
 
     def _tried(self, rule: Rule) -> Iterator[tuple[int, int]]:
         """Yield conclusions of a rule that are right, or where it speaks against its conclusions, wrong."""

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
+from ..config import KINDS
 from ..errors import ConfigError
 from ..graph.frames import Tabular, in_columns
+from ..graph.spelling import one_line
 from ..graph.vocabulary import is_inverse, relation_of
 
 
@@ -39,9 +41,9 @@ class Rule:
     inequalities: tuple[tuple[int, int], ...] = ()
     #: Weighted rules only: the most that the rule adds to a score; negative where it lowers scores.
     weight: float | None = None
-    #: `chain` for a path rule; weighting has further kinds.
+    #: A name in `config.KINDS`; a rule that is not weighted is a `chain`.
     kind: str = "chain"
-    #: The only answer of a rule of the kind `unary`.
+    #: The only answer, where the kind names it.
     answer: str | None = None
 
     def __post_init__(self) -> None:
@@ -52,6 +54,11 @@ class Rule:
             )
         if not isinstance(self.confidence, Real) or not self.confidence >= 0:
             raise ConfigError(f"The confidence of a rule is a number from 0 to 1, got {self.confidence!r}.")
+        if self.kind not in KINDS:
+            raise ConfigError(f"The kind of a rule is one of {', '.join(KINDS)}, got {self.kind!r}.")
+        if KINDS[self.kind].names_answer != (self.answer is not None):
+            named = [name for name, entry in KINDS.items() if entry.names_answer]
+            raise ConfigError(f"Rules of the kind {' or '.join(named)} name their answer, and no others do.")
 
     @property
     def measured_confidence(self) -> float | None:
@@ -79,7 +86,7 @@ class Rule:
     @property
     def is_against(self) -> bool:
         """Whether the rule lowers the scores of what it predicts."""
-        return self.weight is not None and self.weight < 0
+        return KINDS[self.kind].negates if self.weight is None else self.weight < 0
 
     @property
     def is_vacuous(self) -> bool:
@@ -92,14 +99,22 @@ class Rule:
         return self.kind == "chain" and (self.weight is None or self.weight > 0)
 
     @property
+    def ignores_source(self) -> bool:
+        """Whether every source has the same answers: the body does not start at the source."""
+        return KINDS[self.kind].ignores_source
+
+    @property
     def is_path_rule(self) -> bool:
         """Whether its body is a path from the source to the answer."""
-        return self.kind not in ("prior", "unary")
+        return not self.ignores_source and self.answer is None
 
     @property
     def variables(self) -> list[str]:
         """The variables along the body: X, A, B, …, Y."""
-        return ["X", *_variable_names(len(self.body) - 1), "Y"]
+        if self.is_path_rule:
+            return ["X", *_variable_names(len(self.body) - 1), "Y"]
+        between = _variable_names(len(self.body))
+        return [*between, "Y"] if self.ignores_source else ["X", *between]
 
     @property
     def all_inequalities(self) -> list[tuple[int, int]]:
@@ -133,25 +148,22 @@ class Rule:
     @property
     def body_text(self) -> str:
         """The body as text: its atoms and inequalities."""
-        if self.kind == "prior":
-            return atom(self.target, "A", "Y")
-        if self.kind == "unary":
-            return atom(self.body[0], "X", "A")
         links = zip(self.body, self.variables, self.variables[1:], strict=False)
         atoms = [atom(*link) for link in links] or ["X = Y"]
-        atoms += [f"{one} != {other}" for one, other in self.unequal_variables]
+        if self.is_path_rule:
+            atoms += [f"{one} != {other}" for one, other in self.unequal_variables]
         return ", ".join(atoms)
 
     def __str__(self) -> str:
-        answer = str(self.answer) if self.kind == "unary" else "Y"
-        negation = "not " if self.kind == "against" else ""
+        answer = "Y" if self.answer is None else self.answer
+        negation = "not " if KINDS[self.kind].negates else ""
         return f"{negation}{atom(self.target, 'X', answer)} <= {self.body_text}"
 
 
 def atom(operator: str, source: str, answer: str) -> str:
-    """Return `name(source, answer)`, or for an inverse `name(answer, source)`."""
+    """Return `name(source, answer)`, or for an inverse `name(answer, source)`, as one line to be read."""
     head, tail = (answer, source) if is_inverse(operator) else (source, answer)
-    return f"{relation_of(operator)}({head}, {tail})"
+    return one_line(f"{relation_of(operator)}({head}, {tail})")
 
 
 def _variable_names(num: int) -> list[str]:

@@ -5,7 +5,7 @@ step is not the source. Where only the ends must differ, the reachable sets deci
 an enumeration of paths.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
 from ..graph.scores import Scores
 from ..graph.vocabulary import Relations, is_inverse
+from .paths import Path, find_paths, reachable_sets
 from .rule import Rule, RuleSet
 
 Inequalities = Collection[tuple[int, int]]
@@ -35,15 +36,18 @@ def body_ids(rule: Rule, relations: Relations) -> Body:
 # Support
 
 
-def measure(rules: Iterable[Rule], kb: KnowledgeBase) -> RuleSet:
-    """Return the rules with support and predictions counted on the facts of `kb`; a prior has neither."""
-    operators = Operators.of(kb)
+def measure(rules: Iterable[Rule], kb: KnowledgeBase, operators: Operators | None = None) -> RuleSet:
+    """Return the rules with support and predictions counted on the facts of `kb`.
+
+    A rule that ignores the source has neither. `operators` are those of `kb`, where they are made already.
+    """
+    operators = operators or Operators.of(kb)
 
     def measured(rule: Rule) -> Rule:
-        if rule.kind == "prior":
+        if rule.ignores_source:
             return rule
-        if rule.kind == "unary":
-            return _measure_unary(rule, operators, kb)
+        if rule.answer is not None:
+            return _measure_constant(rule, operators, kb)
         return measure_on(rule, operators, kb.relations)
 
     return RuleSet(map(measured, rules))
@@ -72,14 +76,11 @@ def _counted(rule: Rule, counts: Conclusions) -> Rule:
     return replace(counted, confidence=counted.measured_confidence or 0.0)
 
 
-def _measure_unary(rule: Rule, operators: Operators, kb: KnowledgeBase) -> Rule:
-    """Return a unary rule with how many sources have its operator, and how many of them its answer."""
-    operator_id = kb.relations.operator_id
-    answer = kb.entities.find(str(rule.answer))
-    predicted = np.unique(operators.sources[operators.operators == operator_id(rule.body[0])])
-    if answer < 0 or rule.distinct_ends:
-        predicted = predicted[(predicted != answer) & (answer >= 0)]
-    asked = operators.operators == operator_id(rule.target)
+def _measure_constant(rule: Rule, operators: Operators, kb: KnowledgeBase) -> Rule:
+    """Return a rule that names its answer with how many sources have its body, and how many its answer."""
+    every = np.arange(operators.num_entities)
+    predicted, answer = predict_pairs(rule, kb, operators, every)[0], kb.entities.find(str(rule.answer))
+    asked = operators.operators == kb.relations.operator_id(rule.target)
     support = int(np.isin(predicted, operators.sources[asked & (operators.targets == answer)]).sum())
     answerable = int(np.isin(predicted, operators.sources[asked]).sum())
     return _counted(rule, Conclusions(len(predicted), support, answerable, len(predicted)))
@@ -146,6 +147,38 @@ def find_successors(operators: Operators) -> Flags:
 
 
 # Pairs
+
+
+def predict_pairs(rule: Rule, kb: KnowledgeBase, operators: Operators, sources: Ids) -> tuple[Ids, Ids]:
+    """Return (row of the source, answer) of each distinct pair that a rule predicts from some sources.
+
+    The body must start at the source (not `ignores_source`).
+    """
+    body = body_ids(rule, kb.relations)
+    if rule.inequalities:
+        found = count_paths(operators, body, rule.all_inequalities, sources)
+    else:
+        found = PathCounter(operators, sources).count(body)
+    rows, answers = found.rows, found.entities
+    if rule.answer is not None:
+        answer = kb.entities.find(rule.answer)
+        rows = np.unique(rows)[: None if answer >= 0 else 0]
+        answers = np.full(len(rows), answer)
+    kept = sources[rows] != answers if rule.distinct_ends else slice(None)
+    return rows[kept], answers[kept]
+
+
+def predicting_paths(
+    rule: Rule, kb: KnowledgeBase, operators: Operators, source: int, answer: int
+) -> Iterator[Path]:
+    """Yield the paths along a rule's body by which it predicts an answer for a source."""
+    body = body_ids(rule, kb.relations)
+    if rule.answer is None:
+        found = find_paths(operators, body, source, answer)
+        yield from (path for path in found if rule.satisfies_inequalities(path))
+    elif kb.entities.find(rule.answer) == answer:
+        for end in reachable_sets(operators, body, source)[-1].tolist():
+            yield from find_paths(operators, body, source, end)
 
 
 def derive(rule: Rule, kb: KnowledgeBase, operators: Operators | None = None) -> Ids:

@@ -137,7 +137,7 @@ class Application:
             digest.update(np.ascontiguousarray(column).data)
         run = digest.hexdigest()
         path = self.out / RUN
-        if path.exists() and json.loads(path.read_text("utf-8")) != run:
+        if path.exists() and path.read_bytes() != json.dumps(run).encode():
             raise DataError(
                 f"{self.out} has predictions of other rules, facts or options. Give another --out."
             )

@@ -11,7 +11,6 @@ from ..errors import ConfigError
 from ..graph.arrays import Flags, Ids
 from ..graph.knowledge_base import KnowledgeBase, Split
 from ..graph.operators import Operators
-from ..graph.vocabulary import Vocabulary
 
 #: Steps from a drawn entity to those that come with it.
 NUM_STEPS = 2
@@ -31,7 +30,7 @@ def sample(data: KnowledgeBase | Split, num_facts: int, seed: int = 0) -> Knowle
         return data
     members = draw_entities(operators, num_facts, seed)
     kept = np.flatnonzero(members)
-    names = Vocabulary([known.entities[i] for i in kept.tolist()])
+    names = known.entities.with_names(known.entities[i] for i in kept.tolist())
     numbers = np.cumsum(members) - 1
 
     def restrict(triples: Ids) -> Ids:

@@ -28,6 +28,7 @@ from .pages.export import export
 from .pages.find import find
 from .pages.overview import overview
 from .pages.proof import proof
+from .pages.question import question
 from .pages.relation import relation
 from .pages.relations import relations
 from .pages.rule import rule
@@ -44,6 +45,7 @@ PAGES: tuple[tuple[str, Page], ...] = (
     ("/relation", relation),
     ("/rule", rule),
     ("/ask", ask),
+    ("/question", question),
     ("/proof", proof),
     ("/entity", entity),
     ("/find", find),

@@ -127,7 +127,7 @@ def _axes(x_label: str, y_label: str) -> Markup:
     parts.append(
         Markup('<text class="tick" x="{:.1f}" y="{}">{}</text>').format(middle[0], HEIGHT - 2, x_label)
     )
-    turned = Markup('<text class="tick" transform="translate(10 {:.1f}) rotate(-90)">{}</text>')
+    turned = Markup('<text class="tick" transform="translate(13 {:.1f}) rotate(-90)">{}</text>')
     parts.append(turned.format(middle[1], y_label))
     return Markup("").join(parts)
 

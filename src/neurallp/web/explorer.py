@@ -1,20 +1,22 @@
 """What all pages read: a program over one knowledge base, shared by all askers and safe under threads."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..errors import UnknownNameError
+from ..graph.compilation import num_cores
 from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
 from ..graph.name_index import NameIndex
 from ..io.files import AnyPath
 from ..io.models.folders import read_metrics
 from ..pipeline.calibrating import measure as measure_reliability
-from ..pipeline.program import LearnedProgram, Program, load_program
+from ..pipeline.program import LearnedProgram, Program
 from ..pipeline.veto import veto
 from ..reasoning.reasoner import Basis, Reasoner
 from ..reasoning.reliability import Reliability
@@ -22,14 +24,15 @@ from ..rules.rule import Rule, RuleSet
 from ..rules.support import measure
 from ..weighting.weighted_rules import WeightedRules
 from .changes import Changes, as_fact
+from .word_reader import WordReader
+
+if TYPE_CHECKING:
+    from ..pipeline.questions import QuestionProgram
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 Reliabilities = Mapping[str, Mapping[str, Reliability]]
-
-#: Probabilities are measured at the start on so many facts; on more, when a person asks.
-FEW_FACTS = 20_000
 
 #: Changed worlds that are kept, each an index of all facts.
 MAX_WORLDS = 8
@@ -69,16 +72,23 @@ class Explorer:
     metrics: Mapping[str, Any] = field(default_factory=dict)
     name: str = "model"
     other: "Explorer | None" = None  # a second model, to compare with
+    reader: WordReader | None = None  # a model of questions in words
+
+    @cached_property
+    def binned(self) -> KnowledgeBase | Split:
+        """The data with the bins of the program in place of numbers, where it has any."""
+        return self.program.binned(self.data)
 
     @cached_property
     def kb(self) -> KnowledgeBase:
         """All facts that questions are answered from."""
-        return self.data.given if isinstance(self.data, Split) else self.data
+        return self.binned.given if isinstance(self.binned, Split) else self.binned
 
     @cached_property
     def split(self) -> Split:
         """The facts in parts: as given, or as `learn` splits one file."""
-        return self.data if isinstance(self.data, Split) else split_triples(self.data, self.program.seed)
+        found = self.binned
+        return found if isinstance(found, Split) else split_triples(found, self.program.seed)
 
     @cached_property
     def reasoner(self) -> Reasoner:
@@ -105,16 +115,6 @@ class Explorer:
     @cached_property
     def _relation_names(self) -> NameIndex:
         return NameIndex(self.reasoner.relations.names)
-
-    def warm_up(self) -> None:
-        """Build the index of all facts and load what the first question needs."""
-        if len(self.kb.facts):
-            head, relation, _ = next(self.kb.named_facts())
-            if relation in self.reasoner.relations:
-                self.reasoner.ask(head=head, relation=relation)
-        self.reasoner.find_entities("a", 1)
-        if len(self.kb.facts) <= FEW_FACTS:
-            self.reliability()
 
     # Changed worlds
 
@@ -207,12 +207,17 @@ class Explorer:
     def counted(self, query: int, number: int) -> Rule:
         """Return a rule with support and confidence counted on the facts."""
         rule = self.rules(query)[number]
-        if rule.support is not None or rule.kind == "prior":
+        if rule.support is not None or rule.ignores_source:
             return rule
         return self.keep(("counted", query, number), lambda: self._count(rule))
 
+    def count(self, query: int, numbers: Iterable[int]) -> None:
+        """Count some rules of a query on all cores; `counted` returns them at once then."""
+        with ThreadPoolExecutor(num_cores()) as pool:
+            list(pool.map(partial(self.counted, query), numbers))
+
     def _count(self, rule: Rule) -> Rule:
-        (counted,) = measure([rule], self.reasoner.kb)
+        (counted,) = measure([rule], self.reasoner.kb, self.reasoner.operators)
         return counted
 
     # Probabilities
@@ -246,6 +251,25 @@ class Explorer:
         return program.history if isinstance(program, LearnedProgram) and program.has_model else []
 
 
-def open_explorer(source: AnyPath, data: KnowledgeBase | Split, other: Explorer | None = None) -> Explorer:
-    """Return the explorer of a model folder or a file of rules, with the measures beside it."""
-    return Explorer(load_program(source), data, read_metrics(source), Path(source).resolve().name, other)
+def open_explorer(
+    source: AnyPath,
+    program: Program,
+    data: KnowledgeBase | Split,
+    other: Explorer | None = None,
+    questions: AnyPath | None = None,
+) -> Explorer:
+    """Return the explorer of a program that was loaded from `source`, with the measures beside it.
+
+    `questions` is the folder of a question model, which the first question in words loads.
+    """
+    name, reader = Path(source).resolve().name, None
+    if questions is not None:
+        kb = data.given if isinstance(data, Split) else data
+        reader = WordReader(partial(_load_questions, questions), kb)
+    return Explorer(program, data, read_metrics(source), name, other, reader)
+
+
+def _load_questions(folder: AnyPath) -> "QuestionProgram":
+    from ..pipeline.questions import load_question_model
+
+    return load_question_model(folder)

@@ -3,7 +3,9 @@
 import socket
 import threading
 import webbrowser
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from secrets import token_urlsafe
 
 import uvicorn
@@ -13,9 +15,13 @@ from ..errors import ConfigError
 from .app import ServerSettings, make_app
 from .explorer import Explorer
 from .security import LOCAL_HOSTS, Access
+from .warming import warm_up
 
 #: Connections that may wait.
 BACKLOG = 512
+
+#: Seconds until the model is warmed up: the first page does not wait for it.
+WARM_UP_AFTER = 1.0
 
 #: Hosts that stand for all addresses of this machine.
 EVERYWHERE = ("0.0.0.0", "::")
@@ -60,12 +66,10 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def launch(server: Server, *, browser: bool = True) -> None:
-    """Serve until Ctrl-C. The model is warmed up beside the first request; the browser opens soon after."""
-    threading.Thread(target=server.explorer.warm_up, daemon=True).start()
+    """Serve until Ctrl-C. The browser opens soon; the model is warmed up once the first page is out."""
+    _start_later(WARM_UP_AFTER, partial(warm_up, server.explorer))
     if browser:
-        opening = threading.Timer(0.3, webbrowser.open, [server.address])
-        opening.daemon = True
-        opening.start()
+        _start_later(0.3, partial(webbrowser.open, server.address))
     config = uvicorn.Config(
         server.app,
         log_level="warning",
@@ -74,3 +78,9 @@ def launch(server: Server, *, browser: bool = True) -> None:
         limit_concurrency=1000,
     )
     uvicorn.Server(config).run([server.socket])
+
+
+def _start_later(seconds: float, work: Callable[[], object]) -> None:
+    timer = threading.Timer(seconds, work)
+    timer.daemon = True
+    timer.start()

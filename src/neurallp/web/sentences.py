@@ -10,11 +10,11 @@ def as_sentence(rule: Rule) -> str:
     >>> as_sentence(Rule("uncle", ("father", "brother"), 0.9))
     'If X –father→ A and A –brother→ Y, then X –uncle→ Y is likelier.'
     """
-    then = "less likely" if rule.is_against or rule.kind == "against" else "likelier"
-    if rule.kind == "prior":
+    then = "less likely" if rule.is_against else "likelier"
+    if rule.ignores_source:
         return f"The {'rarer' if rule.is_against else 'more common'} an answer Y is, the likelier it is."
-    if rule.kind == "unary":
-        concluded = _link(rule.target, "X", str(rule.answer))
+    if rule.answer is not None:
+        concluded = _link(rule.target, "X", rule.answer)
         return f"If {_link(rule.body[0], 'X', 'anything')}, then {concluded} is {then}."
     links = zip(rule.body, rule.variables, rule.variables[1:], strict=False)
     given = " and ".join(_link(*link) for link in links) or "X is Y"

@@ -20,13 +20,13 @@ ENOUGH_TO_CHOOSE = 20
 
 #: How much of the validation MRR a model with fewer rules may lose, at least and at most: as much as may be
 #: chance, one standard error of the loss.
-MIN_TOLERANCE, MAX_TOLERANCE = 0.001, 0.005
+MIN_TOLERANCE, MAX_TOLERANCE = 0.001, 0.003
 
 #: Bytes of one feature entry while weights are fitted.
 BYTES_PER_ENTRY = 12
 
 #: Least rise of the loss without a rule, as a share of what all rules explain; validation chooses one.
-LEVELS = (3e-4, 1e-3)
+LEVELS = (1e-4, 1e-3)
 
 #: In nats, the least rise at any level: a weight that means nothing fits that much by chance.
 NOISE = 0.3

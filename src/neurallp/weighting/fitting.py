@@ -21,7 +21,7 @@ from ..errors import DataError
 from ..graph.arrays import Body, Ids
 from ..graph.compilation import num_cores
 from ..graph.knowledge_base import Split
-from ..graph.questions import KnownAnswers, Questions, ask_both_ways
+from ..graph.questions import KnownAnswers, Questions, ask_both_ways, excludes_source
 from .choice import Choice, Trial, choose_level, choose_settings, reduce_rules, thin
 from .features import FeatureWalker, ask
 from .fitting_kernels import Buffer
@@ -304,10 +304,11 @@ class Worker:
         Questions are sampled: others than those that bodies are mined between, as far as there are others.
         """
         weighting = self.weighting
-        questions = self.sample(query, self.config.num_counted, skip=self.config.num_pairs)
+        num_mined = self.config.pairs_for(len(self.questions(query)))
+        questions = self.sample(query, self.config.num_counted, skip=num_mined)
         mask_pair = weighting.edge_masking.mask_pair(questions)
-        reflexive = self.index.kb.reflexive_relations[query % weighting.num_relations]
-        batch = ask(query, questions.sources, questions.answers, mask_pair, not reflexive)
+        exclude_source = bool(excludes_source(self.index.kb.reflexive_relations, query))
+        batch = ask(query, questions.sources, questions.answers, mask_pair, exclude_source)
         filters = weighting.edge_masking.filters_of(weighting.known, questions, mask_pair)
         return count_conclusions(self.walker, bodies, batch, filters, max_conclusions)
 

@@ -42,7 +42,8 @@ MAX_SHARE = 0.25
 def mine_bodies(search: "CandidateSearch", query: int, max_length: int) -> list[Body]:
     """Return the best bodies found between known pairs of a query, for each way of masking that is used."""
     config, choices = search.config, search.mask_pair_choices
-    pairs = search.sample(query, config.num_pairs if config.num_candidates else 0)
+    num_facts = len(search.questions(query))
+    pairs = search.sample(query, config.pairs_for(num_facts))
     limit = -(-config.num_mined // len(choices))
     key = Miner, max_length
     if key not in search.workspace:
@@ -53,7 +54,7 @@ def mine_bodies(search: "CandidateSearch", query: int, max_length: int) -> list[
     max_conclusions = MAX_SHARE * config.max_entries * config.num_counted
     counts, share = search.count_chains(query, bodies, max_conclusions)
     counts[counts[:, CONCLUSIONS] > max_conclusions] = 0
-    return select_bodies(bodies, counts, share, config)
+    return select_bodies(bodies, counts, share, config, config.candidates_for(num_facts))
 
 
 class Miner:
@@ -137,8 +138,10 @@ def _rank_codes(found: Sequence[tuple[Ids, NDArray[np.float64]]]) -> Ids:
 # Selection by what bodies conclude on sampled questions
 
 
-def select_bodies(bodies: Sequence[Body], counts: Ids, share: float, config: WeightingConfig) -> list[Body]:
-    """Return the best bodies: every length has the same share, and all together the budget of entries.
+def select_bodies(
+    bodies: Sequence[Body], counts: Ids, share: float, config: WeightingConfig, num: int
+) -> list[Body]:
+    """Return the `num` best bodies: each length has the same share, and all together the budget of entries.
 
     `counts` are conclusions, right ones and hits, (body, 3), on a `share` of at most `config.num_counted`
     questions. A query with fewer questions than that may have more entries for each.
@@ -147,7 +150,7 @@ def select_bodies(bodies: Sequence[Body], counts: Ids, share: float, config: Wei
     order = np.argsort(-values, kind="stable")
     order = order[values[order] > 0]
     lengths = np.array([len(bodies[i]) for i in order], dtype=np.int64)
-    chosen = order[share_by_length(lengths, config.num_candidates)]
+    chosen = order[share_by_length(lengths, num)]
     costs = counts[chosen, CONCLUSIONS] / (max(share, 1e-9) * config.num_counted)
     kept = chosen[within_budget(costs, config.max_entries)]
     return [bodies[i] for i in kept]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..graph.arrays import Flags, Floats, Ids
-from ..graph.questions import KnownAnswers, Questions
+from ..graph.questions import KnownAnswers, Questions, excludes_source
 from .features import ask
 from .features_kernels import QuestionBatch
 from .fitting_kernels import (
@@ -75,7 +75,7 @@ class QueryFit:
         self.dense_rule = tuple(rule for rule in rules if is_dense(rule))
         self.plans, dense = compile_rules(weighting.index, query, self.rules + self.dense_rule)
         self.dense = DenseValues(dense.values, dense.masked_values)
-        self.exclude_source = not weighting.index.kb.reflexive_relations[query % weighting.num_relations]
+        self.exclude_source = bool(excludes_source(weighting.index.kb.reflexive_relations, query))
         self.penalties = self._penalised()[:, None] * np.array([each.penalty for each in self.settings])
         self.lower, self.upper = self._bounds()
         self.values: Any = np.zeros_like(self.lower)

@@ -11,7 +11,7 @@ from ..config import KINDS
 from ..graph.arrays import Flags, Floats, Ids, concatenate_ranges
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
-from ..graph.questions import KnownFacts
+from ..graph.questions import KnownFacts, excludes_source
 from ..graph.vocabulary import Relations
 from ..rules.rule import Rule, RuleFilter, RuleSet
 from ..rules.support import measure
@@ -67,9 +67,14 @@ class WeightedRules:
         counts = Counter(rule.kind for each in self.queries.values() for rule in each.rules)
         return {kind: counts[kind] for kind in KINDS if counts[kind]}
 
+    @property
+    def depends_on_source(self) -> bool:
+        """Whether any rule gives different sources different answers, as a prior does not."""
+        return not all(KINDS[kind].ignores_source for kind in self.num_of_kinds)
+
     def excludes_source(self, query: int) -> bool:
-        """Return whether the source is no candidate answer, as no fact of the relation is reflexive."""
-        return not self.reflexive[query % len(self.relations)]
+        """Return whether the source is no candidate answer of a query."""
+        return bool(excludes_source(self.reflexive, query))
 
     @cached_property
     def max_depth(self) -> int:

@@ -224,6 +224,16 @@ def test_weights_that_do_not_fit_are_refused_in_one_line(folder):
     assert "\n" not in message
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused(folder, value):
+    tensors = parse_tensors((folder / "weights.safetensors").read_bytes())
+    next(each for each in tensors.values() if each.is_floating_point()).view(-1)[0] = value
+    rewrite(folder, "weights.safetensors", dump_tensors(tensors))
+    assert "weights.safetensors is missing or damaged (it holds numbers that are not finite)" in message_of(
+        folder
+    )
+
+
 def test_sizes_that_no_memory_could_hold_are_refused_without_taking_any(folder):
     change(folder, "config.json", model__embedding_size=10**9, model__hidden_size=10**9)
     assert "does not fit" in message_of(folder)

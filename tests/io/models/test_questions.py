@@ -42,7 +42,7 @@ def test_a_folder_says_its_kind_and_checksums(saved):
 
 
 def test_a_folder_that_does_not_exist_is_refused_with_the_command_that_makes_one(tmp_path):
-    with pytest.raises(ModelError, match=r"no model folder .*neurallp qa learn KB QUESTIONS --out"):
+    with pytest.raises(ModelError, match=r"no model folder .*neurallp qa learn DATA QUESTIONS --out"):
         load_question_model(tmp_path / "none")
 
 

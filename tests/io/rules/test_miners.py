@@ -81,7 +81,7 @@ def test_every_fault_is_reported_with_its_line():
 
 
 def test_anyburl_refuses_rules_without_counts_and_names_the_option():
-    with pytest.raises(ConfigError, match=r"has none. Count them on facts \(--data\)"):
+    with pytest.raises(ConfigError, match=r"has none. Count them on facts: give DATA"):
         anyburl.render([replace(UNCLE, support=None)], {})
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from neurallp import ConfigError, load_model
 from neurallp.config import KINDS, WeightingConfig
+from neurallp.config.kinds import KindEntry
 from neurallp.graph.knowledge_base import name_parts
 from neurallp.io.rules.table import read_rules, write_rules
 from neurallp.pipeline.learn import rules_as_candidates, weigh_rules
@@ -16,7 +17,7 @@ from neurallp.weighting.fitting import Weighting
 from neurallp.weighting.fitting_gpu import GpuWeighting
 from neurallp.weighting.graph_index import GraphIndex
 from neurallp.weighting.kinds import compile_rules, get_kind, get_kinds, is_dense
-from neurallp.weighting.kinds.base import Candidate, Kind
+from neurallp.weighting.kinds.base import Candidate, DenseKind, Kind
 
 QUICK = WeightingConfig(
     max_length=2, num_candidates=10, num_pairs=40, min_steps=40, max_questions=100, thinning=False
@@ -36,7 +37,7 @@ FACTS = [
 
 @pytest.fixture
 def twin(monkeypatch):
-    monkeypatch.setitem(KINDS, "twin", "twin_kind")
+    monkeypatch.setitem(KINDS, "twin", KindEntry("twin_kind"))
     monkeypatch.syspath_prepend(__file__.rpartition("/")[0])
     return get_kind("twin")
 
@@ -53,10 +54,16 @@ def test_every_kind_is_registered_under_its_own_name():
         assert isinstance(get_kind(name), Kind)
 
 
+def test_the_kinds_that_ignore_the_source_are_those_with_a_dense_feature():
+    assert {name for name, entry in KINDS.items() if entry.ignores_source} == {
+        name for name in KINDS if isinstance(get_kind(name), DenseKind)
+    }
+
+
 def test_every_module_with_a_kind_is_registered():
     modules = {f"{kinds.__name__}.{each.name}" for each in pkgutil.iter_modules(kinds.__path__)}
-    helpers = {f"{kinds.__name__}.{name}" for name in ("base", "chain_kernels", "shared_neighbours")}
-    assert set(KINDS.values()) == modules - helpers
+    helpers = {each for each in modules if each.endswith(("base", "kernels", "shared_neighbours"))}
+    assert {entry.module for entry in KINDS.values()} == modules - helpers
 
 
 def test_kinds_come_in_the_order_of_the_registry():

@@ -10,7 +10,7 @@ from neurallp.weighting.features import FeatureWalker, ask
 from neurallp.weighting.graph_index import GraphIndex, MaskedGraph
 from neurallp.weighting.kinds import compile_rules, get_kind
 from neurallp.weighting.kinds.base import Candidate
-from neurallp.weighting.kinds.shared_neighbours import SMOOTHING
+from neurallp.weighting.kinds.shared_neighbours_kernels import SMOOTHING
 
 #: Of the four students of chess, two speak French and one German; xan's languages are unknown.
 SCHOOL = [

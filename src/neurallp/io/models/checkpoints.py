@@ -57,6 +57,8 @@ def load_weights(files: ModelFiles, make: Callable[[], M]) -> M:
     expected = {key: (value.shape, value.dtype) for key, value in model.state_dict().items()}
     if {key: (value.shape, value.dtype) for key, value in tensors.items()} != expected:
         raise misfit
+    if not all(value.isfinite().all() for value in tensors.values()):
+        raise damaged(path, "it holds numbers that are not finite")
     # Copied: the file's own memory may not be written to.
     model.load_state_dict({key: value.clone() for key, value in tensors.items()}, assign=True)
     return model

@@ -11,7 +11,7 @@ from ...errors import ConfigError, ModelError
 from ...graph.vocabulary import Relations
 from ..files import AnyPath
 from ..schema import as_error, parse_json, to_json
-from .store import CONFIG, HISTORY, METRICS, RELATIONS, ModelFiles, damaged, holds_model, read_files
+from .store import CONFIG, HISTORY, METRICS, NAMES, RELATIONS, ModelFiles, damaged, holds_model, read_files
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,6 +39,18 @@ def read_rules_model(folder: AnyPath) -> ModelFiles:
     if files.kind != "rules":
         raise ModelError(f"{folder} holds a model of questions in words. Ask it with `neurallp qa ask`.")
     return files
+
+
+def is_question_model(path: AnyPath) -> bool:
+    """Return whether a folder holds a model of questions in words."""
+    return holds_model(path) and read_files(path, without=NAMES).kind == "questions"
+
+
+def require_question_model(folder: AnyPath) -> None:
+    """Raise where a folder does not hold a model of questions in words."""
+    require_folder(folder, "neurallp qa learn DATA QUESTIONS")
+    if not is_question_model(folder):
+        raise ModelError(f"{folder} holds no model of questions in words. `neurallp qa learn` makes one.")
 
 
 def read_json(files: ModelFiles, name: str, kind: type[T]) -> T:

@@ -7,7 +7,6 @@ from typing import Any
 from torch import Tensor
 
 from ...config import QuestionConfig, QuestionTrainingConfig
-from ...errors import ModelError
 from ...neural.loop import Epoch
 from ...qa.confidence import AnswerCalibration
 from ...qa.evaluation import THRESHOLDS
@@ -17,7 +16,14 @@ from ...qa.training import QuestionTraining
 from ..files import AnyPath
 from ..schema import as_error, decode_json, to_json
 from .checkpoints import dump_checkpoint, dump_tensors, load_weights, resume_run
-from .folders import history_lines, read_epochs, read_json, read_relations, relations_file, require_folder
+from .folders import (
+    history_lines,
+    read_epochs,
+    read_json,
+    read_relations,
+    relations_file,
+    require_question_model,
+)
 from .store import (
     CALIBRATION,
     CHECKPOINT,
@@ -100,11 +106,8 @@ def _origin(training: QuestionTraining) -> dict[str, Any]:
 
 def read_question_files(folder: AnyPath) -> ModelFiles:
     """Return the files of a folder that holds a question model."""
-    require_folder(folder, "neurallp qa learn KB QUESTIONS")
-    files = read_files(folder)
-    if files.kind != "questions":
-        raise ModelError(f"{folder} holds no model of questions in words. `neurallp qa learn` makes one.")
-    return files
+    require_question_model(folder)
+    return read_files(folder)
 
 
 def read_model(files: ModelFiles) -> tuple[QuestionModel, QuestionSettings, list[Epoch]]:

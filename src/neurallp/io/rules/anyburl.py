@@ -27,7 +27,7 @@ def render(rules: Sequence[Rule], prefixes: Mapping[str, str]) -> str:
 
 def _line(rule: Rule) -> str:
     if rule.measured_confidence is None:
-        raise ConfigError(f"AnyBURL needs counts, and {rule} has none. Count them on facts (--data).")
+        raise ConfigError(f"AnyBURL needs counts, and {rule} has none. Count them on facts: give DATA.")
     atoms = [f"{atom.relation}({atom.head},{atom.tail})" for atom in body_atoms(rule)]
     text = f"{rule.target}(X,Y) <= {', '.join(atoms)}"
     if re.search("[\t\r\n]", text) or _chain(text) != (rule.target, rule.body):

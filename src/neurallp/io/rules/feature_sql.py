@@ -7,7 +7,7 @@ source, and arriving those with the same target. A query results in (source, ent
 
 from collections.abc import Sequence
 
-from ...weighting.kinds.shared_neighbours import SMOOTHING
+from ...weighting.kinds.shared_neighbours_kernels import SMOOTHING
 
 Keys = Sequence[str]
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...config import KINDS
 from ...errors import FormatError
 from ...graph.vocabulary import Relations
 from ...weighting.kinds import get_kind
@@ -100,8 +101,8 @@ def make_candidate(kind: str, operators: tuple[int, ...], constant: str | None) 
     """Return a candidate that was read; raise ValueError where its kind has other parts."""
     if kind in SINGLE and len(operators) != 1:
         raise ValueError(f"a rule of the kind {kind} has one operator, got {len(operators)}")
-    if kind == "unary" and constant is None:
-        raise ValueError("a unary rule names its answer")
+    if KINDS[kind].names_answer and constant is None:
+        raise ValueError(f"a rule of the kind {kind} names its answer")
     return Candidate(kind, operators, constant)
 
 

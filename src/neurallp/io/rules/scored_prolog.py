@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from ...reasoning.calibration import Calibration
-from ...weighting.kinds.shared_neighbours import SMOOTHING
+from ...weighting.kinds.shared_neighbours_kernels import SMOOTHING
 from ...weighting.weighted_rules import WeightedRules
 from . import calibrated_prolog
 from .atoms import decimal

@@ -5,12 +5,14 @@ JSON escapes tabs and line ends, so every name can be stored.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ...errors import FormatError, NeuralLPError, brief
 from ...rules.rule import Rule, RuleSet
 from ..files import AnyPath, atomic_write, read_utf8
+from ..names import safe_cell
 from ..schema import convert, decode_json
 from .base import RuleFile
 
@@ -53,6 +55,12 @@ def _line(rule: Rule) -> str:
     return "\t".join(json.dumps(field, ensure_ascii=False) for field in [*fields, str(rule)])
 
 
+def safe_rule(rule: Rule) -> Rule:
+    """Return a rule whose fields no spreadsheet takes for formulas; its body is in brackets already."""
+    answer = None if rule.answer is None else safe_cell(rule.answer)
+    return replace(rule, target=safe_cell(rule.target), answer=answer)
+
+
 def render(rules: Sequence[Rule], prefixes: Mapping[str, str]) -> str:
     """Return the table of `format_rules`."""
     return format_rules(rules)
@@ -92,8 +100,6 @@ def _parse_line(line: str, columns: Sequence[str]) -> Rule:
 def make_rule(fields: Mapping[str, Any]) -> Rule:
     """Return the rule of its fields as JSON holds them (lists for tuples); raise ValueError if invalid."""
     rule = convert(fields, Rule)
-    if (rule.kind == "unary") != (rule.answer is not None):
-        raise ValueError("a unary rule names its answer, and no other rule does")
     if not all(0 <= i < j <= len(rule.body) for i, j in rule.inequalities):
         raise ValueError(
             f"inequalities must be two positions of the path, the earlier first, got {rule.inequalities}"

@@ -63,7 +63,8 @@ def load(data: Data, columns: Sequence[str] = (), *, numbers: bool = False) -> K
     for file in files.values():
         _warn_of_literals(file)
         _warn_of_header(file)
-    split = name_parts({part: file.triples for part, file in files.items()})
+    prefixes = {name: iri for file in files.values() for name, iri in file.prefixes.items()}
+    split = name_parts({part: file.triples for part, file in files.items()}, prefixes)
     num_entities, num_relations = _count_known(split)
     _require_known_relations(split.relations[num_relations:], files)
     if num_entities < 2:
@@ -91,7 +92,8 @@ def write_triples(
 ) -> None:
     """Write triples so that `read_triples` returns them; raise for names that the format cannot hold.
 
-    `prefixes` map the prefixes of names such as `ex:anna` to IRIs; only RDF uses them.
+    `prefixes` map the prefixes of names such as `ex:anna` to IRIs; only RDF uses them, and such names come
+    back as IRIs.
     """
     path = Path(path)
     suffix = _require_suffix(path, WRITERS)

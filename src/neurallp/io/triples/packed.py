@@ -13,13 +13,15 @@ from uuid import uuid4
 
 import numpy as np
 
-from ...errors import DataError, FormatError, import_extra
+from ...errors import DataError, FormatError, brief, import_extra
 from ...graph.arrays import Ids
 from ...graph.packed import PackedKnowledgeBase, PackedOperators, StringTable
 from ...graph.segments import CsrSegments, count_shared, sort_edges
 from ...graph.vocabulary import INVERSE_MARK, Relations
 from ..duckdb import MEMORY, Database, open_database
 from ..files import AnyPath, atomic_write
+from ..schema import as_error, parse_json
+from .packed_arrays import require_sound
 from .streams import Stream, open_stream
 
 DESCRIPTION = "packed.json"
@@ -190,30 +192,50 @@ def names_table(names: StringTable) -> Any:
 # Opening
 
 
+@dataclass(frozen=True)
+class Description:
+    """What `packed.json` holds."""
+
+    format: str
+    relations: tuple[str, ...]
+    reflexive: tuple[bool, ...]
+    facts: int
+    duplicates: int
+    literals: int
+    files: dict[str, int]  # sizes in bytes
+
+
 def open_packed(folder: AnyPath) -> PackedKnowledgeBase:
-    """Return the knowledge base of a packed folder; its arrays are mapped, not read."""
+    """Return the knowledge base of a packed folder; its arrays are mapped, not copied."""
     folder = Path(folder)
-    description = _describe(folder)
-    relations = Relations(description["relations"])
-    csr = CsrSegments(*(_map(folder, name) for name in CsrSegments._fields))
-    shared: Ids | None = _map(folder, "shared") if (folder / "shared.npy").exists() else None
+    with as_error(lambda why: _damaged(folder, why)):
+        description = _describe(folder)
+        if len({*description.relations}) != len(description.reflexive):
+            raise ValueError("relations and reflexive do not fit")
+        relations = Relations(description.relations)
+        csr = CsrSegments(*(_map(folder, name) for name in CsrSegments._fields))
+        shared: Ids | None = _map(folder, "shared") if (folder / "shared.npy").exists() else None
+        names = _map_names(folder)
+        require_sound(csr, names, len(relations), shared)
     operators = PackedOperators(len(relations), csr, shared)
-    kb = PackedKnowledgeBase(_map_names(folder), operators, relations, description["duplicates"])
-    kb.__dict__["reflexive_relations"] = np.array(description["reflexive"], dtype=bool)
+    kb = PackedKnowledgeBase(names, operators, relations, description.duplicates)
+    kb.__dict__["reflexive_relations"] = np.array(description.reflexive, dtype=bool)
     return kb
 
 
-def _describe(folder: Path) -> dict[str, Any]:
+def _damaged(folder: Path, why: object) -> DataError:
+    return DataError(f"{folder} is a damaged packed folder ({brief(why)}). Pack the triples again.")
+
+
+def _describe(folder: Path) -> Description:
     """Return the description of a folder; raise where a file is not as it was written."""
-    try:
-        description: dict[str, Any] = json.loads((folder / DESCRIPTION).read_text("utf-8"))
-        sizes = {name: (folder / name).stat().st_size for name in description["files"]}
-    except (OSError, ValueError, KeyError) as error:
-        raise DataError(f"{folder} is a damaged packed folder ({error}). Pack the triples again.") from error
-    if description.get("format") != FORMAT:
+    content = (folder / DESCRIPTION).read_bytes()
+    if parse_json(content, dict[str, object]).get("format") != FORMAT:
         raise DataError(f"{folder} was packed by another version. Pack the triples again.")
-    if changed := [name for name, size in sizes.items() if size != description["files"][name]]:
-        raise DataError(f"{folder}: {changed[0]} has another size than when it was written. Pack again.")
+    description = parse_json(content, Description)
+    for path in folder.glob("*.npy"):
+        if description.files.get(path.name) != path.stat().st_size:
+            raise _damaged(folder, f"{path.name} has another size than when it was written")
     return description
 
 

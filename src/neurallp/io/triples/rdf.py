@@ -1,7 +1,7 @@
 """Triples in RDF: N-Triples, Turtle and RDF/XML.
 
-An IRI is shortened by the prefixes of its file and some well-known ones: `ex:anna`, `rdf:type`. A name that
-is not an IRI is written as one under `urn:neurallp:`, percent-encoded, and decoded when it is read.
+An IRI is its own name, shortened where its prefix is well known: `rdf:type` (`graph.iris`). A name that is
+not an IRI is written as one under `urn:neurallp:`, percent-encoded, and decoded when it is read.
 """
 
 import re
@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from ...errors import FormatError, brief, import_extra
+from ...graph.iris import OWN, PREFIXES, shorten
 from ...graph.knowledge_base import Triple
 from ...graph.numbers import parse_value
 from ..files import TripleFile, atomic_write, read_bytes, suffix_of
@@ -22,26 +23,10 @@ from .rdf_depth import require_shallow
 #: pyoxigraph's name of the format, by suffix.
 SUFFIXES = {".nt": "N_TRIPLES", ".ttl": "TURTLE", ".rdf": "RDF_XML"}
 
-OWN = "urn:neurallp:"
-
-PREFIXES = {
-    "dbo": "http://dbpedia.org/ontology/",
-    "dbr": "http://dbpedia.org/resource/",
-    "dcterms": "http://purl.org/dc/terms/",
-    "foaf": "http://xmlns.com/foaf/0.1/",
-    "owl": "http://www.w3.org/2002/07/owl#",
-    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
-    "schema": "http://schema.org/",
-    "skos": "http://www.w3.org/2004/02/skos/core#",
-    "wd": "http://www.wikidata.org/entity/",
-    "wdt": "http://www.wikidata.org/prop/direct/",
-}
-
 
 @dataclass(frozen=True)
 class Names:
-    """Short names for IRIs and back; `shorten(expand(name)) == name` for every name."""
+    """IRIs for names; `shorten(expand(name)) == name` for every name whose prefix is not declared here."""
 
     prefixes: Mapping[str, str] = field(default_factory=dict)
 
@@ -49,28 +34,14 @@ class Names:
     def _known(self) -> dict[str, str]:
         return PREFIXES | dict(self.prefixes)
 
-    @cached_property
-    def _by_length(self) -> list[tuple[str, str]]:
-        """Namespaces and their prefixes, the longest first."""
-        return sorted(
-            ((space, name) for name, space in self._known.items() if space), key=lambda p: -len(p[0])
-        )
-
-    def shorten(self, iri: str) -> str:
-        """Return the name of an IRI: decoded if under `urn:neurallp:`, else shortened by a prefix."""
-        if iri.startswith(OWN):
-            return unquote(iri.removeprefix(OWN))
-        for namespace, prefix in self._by_length:
-            if iri.startswith(namespace):
-                return f"{prefix}:{iri.removeprefix(namespace)}"
-        return iri
-
     def expand(self, name: str) -> str:
-        """Return the IRI of a name."""
+        """Return the IRI of a name: that of its prefix, the name itself, or one under `urn:neurallp:`."""
         prefix, colon, local = name.partition(":")
-        iri = self._known[prefix] + local if colon and prefix in self._known else name
+        if prefix in self.prefixes and _is_iri(iri := self.prefixes[prefix] + local):
+            return iri
+        iri = PREFIXES[prefix] + local if prefix in PREFIXES else name
         # If the IRI would not be shortened to this name again, use one under `urn:neurallp:`.
-        return iri if colon and _is_iri(iri) and self.shorten(iri) == name else OWN + quote(name, safe="")
+        return iri if colon and _is_iri(iri) and shorten(iri) == name else OWN + quote(name, safe="")
 
     def used_by(self, iris: Iterable[str]) -> dict[str, str]:
         """Return the prefixes that shorten any of `iris`."""
@@ -101,17 +72,16 @@ def read(path: Path, *, numbers: bool = False) -> TripleFile:
     With `numbers`, literals that are numbers or dates are entities too.
     """
     terms, rows, prefixes, num_literals = _parse(path, numbers)
-    names = Names(prefixes)
-    short = {term: _name(term, names) for term in terms}
+    short = {term: _name(term) for term in terms}
     triples = [(short[head], short[relation], short[tail]) for head, relation, tail in rows]
     return TripleFile(path, triples, prefixes=prefixes, num_literals=num_literals)
 
 
-def _name(term: str, names: Names) -> str:
+def _name(term: str) -> str:
     """Return the name of a term in N-Triples notation."""
     if term.startswith('"'):
         return term[1 : term.index('"', 1)]
-    return term if term.startswith("_:") else names.shorten(term[1:-1])
+    return term if term.startswith("_:") else shorten(term[1:-1])
 
 
 def _is_value(term: str) -> bool:
@@ -143,19 +113,19 @@ def _parse(path: Path, numbers: bool = False) -> tuple[Iterable[str], list[Tripl
     return terms, rows, dict(parser.prefixes), len(lines) - len(rows)
 
 
-def read_literals(path: Path, iri: str) -> tuple[Names, list[tuple[str, str, str | None]]]:
-    """Return the values of a property that are literals: subject, value and language, and names for IRIs."""
+def read_literals(path: Path, iri: str) -> list[tuple[str, str, str | None]]:
+    """Return the values of a property that are literals: the subject's name, value and language."""
     ox = import_extra("pyoxigraph", "formats")
     parser = ox.parse(input=read_bytes(path), format=_format(path))
     try:
         found = [
-            (str(quad.subject) if isinstance(quad.subject, ox.BlankNode) else quad.subject.value, quad.object)
+            (_name(str(quad.subject)), quad.object)
             for quad in parser
             if quad.predicate.value == iri and isinstance(quad.object, ox.Literal)
         ]
     except SyntaxError as error:
         raise FormatError(f"{path}:{error.lineno}: {error.msg}.") from error
-    return Names(dict(parser.prefixes)), [(term, each.value, each.language) for term, each in found]
+    return [(name, each.value, each.language) for name, each in found]
 
 
 def _format(path: Path) -> Any:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import DataError, import_extra
+from ...graph.iris import OWN, PREFIXES
 from ...graph.knowledge_base import Triple
 from ..duckdb import Database
 from ..files import suffix_of
 from ..rules.sql import literal
 from .layout import COLUMNS, HEADERS
-from .rdf import OWN, PREFIXES
 from .tables import name_columns
 
 #: A character that no name contains.
@@ -94,13 +94,12 @@ def _n_triples(files: list[Path], database: Database) -> int:
 
 
 def _shortened(term: str) -> str:
-    """Return SQL for the name of a term, as `rdf.Names.shorten` gives it."""
+    """Return SQL for the name of a term, as `graph.iris.shorten` gives it."""
     inner = f"{term}[2:-2]"
-    spaces = sorted(PREFIXES.items(), key=lambda pair: -len(pair[1]))
     cases = "".join(
         f" WHEN starts_with({inner}, {literal(space)}) "
         f"THEN {literal(prefix + ':')} || {inner}[{len(space) + 1}:]"
-        for prefix, space in spaces
+        for prefix, space in PREFIXES.items()
     )
     own = f" WHEN starts_with({inner}, '{OWN}') THEN url_decode({inner}[{len(OWN) + 1}:])"
     return f"CASE WHEN starts_with({term}, '_:') THEN {term}{own}{cases} ELSE {inner} END"

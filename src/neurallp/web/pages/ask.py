@@ -47,6 +47,7 @@ class AskPage:
     question: Question
     answers: list[AnswerRow]
     num_candidates: int
+    reads_words: bool
     changes: Changes
     relations: list[str] = field(repr=False)
 
@@ -69,7 +70,9 @@ def ask(
     answers = find_answers(explorer.world(changes), question, k)
     rows = [as_row(question, each) for each in answers]
     num_candidates = answers[0].num_candidates if answers else 0
-    return AskPage(question, rows, num_candidates, changes, list(explorer.reasoner.relations))
+    reads_words = explorer.reader is not None
+    relations = list(explorer.reasoner.relations)
+    return AskPage(question, rows, num_candidates, reads_words, changes, relations)
 
 
 def find_answers(reasoner: Reasoner, question: Question, k: int) -> list[Answer]:

@@ -83,6 +83,6 @@ def _compare(one: Explorer, other: Explorer, question: Question, k: int) -> list
 
 def _judge(explorer: Explorer, question: Question, answer: Answer) -> Judgement:
     fact = question.fact(answer.entity)
-    proof = explorer.reasoner.explain(fact.head, fact.relation, fact.tail, 1)
+    proof = explorer.reasoner.explain(fact.head, fact.relation, fact.tail, 1, with_terms=False)
     because = proof.reasons[0].facts if proof.reasons else ""
     return Judgement(answer.rank, answer.probability, answer.score, because)

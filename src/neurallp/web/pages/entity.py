@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...graph.arrays import Ids
+from ...reasoning.audit import probabilities_if_unknown
 from ...reasoning.reasoner import Reasoner
 from ..changes import UNCHANGED, Changes
 from ..explorer import Explorer
@@ -41,7 +42,6 @@ class JudgedFact:
 
     fact: Fact
     probability: float | None
-    score: float
 
 
 @dataclass(frozen=True)
@@ -98,24 +98,39 @@ def _doubtful(explorer: Explorer, reasoner: Reasoner, name: str) -> list[JudgedF
     if reasoner.calibration is None:
         return []
     sample = MAX_AUDITED if explorer.has_weights else MAX_AUDITED // 10
-    return [
-        JudgedFact(Fact(each.head, each.relation, each.tail), each.probability, each.proof.answer.score)
-        for each in reasoner.audit(entity=name, limit=MAX_DOUBTFUL, k=1, sample=sample).doubts
-        if each.probability is not None and each.probability < MAX_PROBABILITY
-    ]
+    facts = _own_facts(reasoner, name)[:sample]
+    judged = zip(facts.tolist(), probabilities_if_unknown(reasoner, facts).tolist(), strict=True)
+    doubtful = sorted((each for each in judged if each[1] < MAX_PROBABILITY), key=lambda each: each[1])
+    return [JudgedFact(_name(reasoner, *fact), chance) for fact, chance in doubtful[:MAX_DOUBTFUL]]
+
+
+def _own_facts(reasoner: Reasoner, name: str) -> Ids:
+    """Return the facts about an entity by id; those at both ends of which it stands are one each."""
+    operators, number = reasoner.operators, reasoner.kb.entities.id(name)
+    edges = operators.edges_out_of(np.array([number]))
+    kinds, others = operators.operators_at(edges), operators.targets_at(edges)
+    out = kinds < len(reasoner.relations)
+    own = np.full(len(edges), number)
+    rows = np.stack([np.where(out, own, others), kinds % len(reasoner.relations), np.where(out, others, own)])
+    return np.unique(rows.T, axis=0)
+
+
+def _name(reasoner: Reasoner, head: int, relation: int, tail: int) -> Fact:
+    entities = reasoner.kb.entities
+    return Fact(entities[head], reasoner.relations[relation], entities[tail])
 
 
 def _missing(reasoner: Reasoner, number: int, own: Ids) -> list[JudgedFact]:
     """Return the likeliest new facts of an entity; queries that it has facts of are asked first."""
     relations, name = reasoner.relations, reasoner.kb.entities[number]
-    sizes = np.bincount(reasoner.operators.operators, minlength=relations.num_operators)
-    others = [k for k in np.argsort(-sizes, kind="stable").tolist() if k not in set(own.tolist())]
-    found = []
-    for query in [*own.tolist(), *others][:MAX_QUERIES]:
+    sizes = np.bincount(reasoner.kb.facts[:, 1], minlength=len(relations))
+    largest = np.argsort(-np.tile(sizes, 2), kind="stable").tolist()
+    found: list[tuple[float, float, JudgedFact]] = []
+    for query in list(dict.fromkeys([*own.tolist(), *largest]))[:MAX_QUERIES]:
         for answer in reasoner.ask(head=name, relation=relations.operator_name(query), k=5):
             if answer.is_known or (answer.probability or 1.0) < MIN_PROBABILITY:
                 continue
             ends = (answer.entity, name) if query >= len(relations) else (name, answer.entity)
-            fact = Fact(ends[0], relations[query % len(relations)], ends[1])
-            found.append(JudgedFact(fact, answer.probability, answer.score))
-    return sorted(found, key=lambda row: (-(row.probability or 0.0), -row.score))[:MAX_MISSING]
+            fact = JudgedFact(Fact(ends[0], relations[query % len(relations)], ends[1]), answer.probability)
+            found.append((-(answer.probability or 0.0), -answer.score, fact))
+    return [fact for *_, fact in sorted(found, key=lambda each: each[:2])][:MAX_MISSING]

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Query
-from pydantic import Field
+from pydantic import Field, SkipValidation
 
 from ...reasoning.answers import Proof, Reason, WhyNot
+from ...reasoning.audit import probability_if_unknown
 from ...rules.rule import atom
 from ..changes import UNCHANGED, Changes
 from ..explorer import Explorer
@@ -40,7 +41,10 @@ class MissingRow:
 
 @dataclass(frozen=True)
 class ProofPage:
-    """The reasons for and against a fact, which add up to its score with what is not shown."""
+    """The reasons for and against a fact, which add up to its score with what is not shown.
+
+    It follows where it is known or where rules conclude it; where not, a fact may be missing.
+    """
 
     fact: Fact
     text: str
@@ -57,13 +61,28 @@ class ProofPage:
     num_more: int
     follows: bool
     missing: list[MissingRow]
-    drawing: Annotated[str, Field(exclude=True)]
     changes: Changes
+    proof: Annotated[SkipValidation[Proof], Field(exclude=True)]
 
     @property
     def rows(self) -> list[ReasonRow]:
         """The reasons of the table."""
         return [*self.reasons, *self.against]
+
+    @property
+    def has_drawing(self) -> bool:
+        """Whether there are paths of facts to draw."""
+        return any(each.rules[0].is_path_rule for each in (*self.proof.reasons, *self.proof.against))
+
+    @property
+    def drawing(self) -> str:
+        """The paths as SVG with the fact above them."""
+        return self.proof.svg()
+
+    @property
+    def drawing_without_title(self) -> str:
+        """The paths as SVG, for a page that has the fact as its own title."""
+        return self.proof.svg(titled=False)
 
     @property
     def largest(self) -> float:
@@ -82,15 +101,15 @@ def proof(
 ) -> ProofPage:
     """Why a fact has its score; where it does not follow, which facts are missing."""
     reasoner = explorer.world(changes)
-    found = reasoner.explain(head, relation, tail, k)
-    why_not = reasoner.why_not(head, relation, tail, k)
+    found = reasoner.explain(head, relation, tail, k, with_terms=False)
     answer, (rest_for, rest_against) = found.answer, found.rests
+    why_not = None if answer.is_known else reasoner.why_not(head, relation, tail, k)
     return ProofPage(
         Fact(head, relation, tail),
         atom(relation, head, tail),
         answer.is_known,
         answer.probability,
-        reasoner.verify(head, relation, tail, 1).probability if answer.is_known else None,
+        probability_if_unknown(reasoner, (head, relation, tail)) if answer.is_known else None,
         answer.score,
         answer.rank,
         answer.num_candidates,
@@ -99,10 +118,10 @@ def proof(
         rest_for.contribution,
         rest_against.contribution,
         (rest_for.num or 0) + (rest_against.num or 0),
-        why_not.follows,
-        _missing(why_not),
-        _draw(found),
+        why_not is None or why_not.follows,
+        [] if why_not is None else _missing(why_not),
         changes,
+        found,
     )
 
 
@@ -115,7 +134,7 @@ def as_reason(reason: Reason) -> ReasonRow:
         rule.kind,
         reason.contribution,
         reason.facts,
-        [] if rule.kind == "prior" else path_facts(rule.body, reason.path),
+        [] if rule.ignores_source else path_facts(rule.body, reason.path),
         reason.num_paths,
         len(reason.rules) - 1,
     )
@@ -140,7 +159,3 @@ def _missing(found: WhyNot) -> list[MissingRow]:
         )
         for each in found.missing_facts
     ]
-
-
-def _draw(found: Proof) -> str:
-    return found.svg() if found.reasons or found.against else ""

@@ -21,7 +21,7 @@ NUM_EXAMPLES = 6
 NUM_DEGREES = 5
 
 #: Rules of one query whose support is counted to sort by it; those of less weight follow as they are.
-MAX_COUNTED = 300
+MAX_COUNTED = 100
 
 Order = Literal["weight", "confidence", "support", "length"]
 Side = Literal["all", "for", "against"]
@@ -127,6 +127,7 @@ def relation(
     rules = explorer.rules(query)
     passing = [number for number, rule in enumerate(rules) if wanted.keeps(rule)]
     found = slice_of(_sorted(explorer, query, passing, wanted.sort), page, ROWS)
+    explorer.count(query, found.rows)
     rows = [as_rule_row(explorer, query, number, changes) for number in found.rows]
     shown = Slice(rows, found.number, found.num_pages, found.total)
     own = any(veto.rpartition(":")[0] == name for veto in changes.veto)
@@ -161,6 +162,7 @@ def _sorted(explorer: Explorer, query: int, numbers: list[int], sort: Order) -> 
     by_weight = sorted(numbers, key=strength)
     if sort == "support":
         first, rest = by_weight[:MAX_COUNTED], by_weight[MAX_COUNTED:]
+        explorer.count(query, first)
         return [*sorted(first, key=lambda n: -(explorer.counted(query, n).support or 0)), *rest]
     keys: dict[str, Callable[[int], float]] = {
         "confidence": lambda n: -rules[n].confidence,

@@ -10,9 +10,8 @@ from fastapi import Query
 
 from ...graph.arrays import Ids
 from ...reasoning.answers import facts_along
-from ...rules.paths import Path, find_paths, follow
 from ...rules.rule import Rule
-from ...rules.support import PathCounter, body_ids, count_paths
+from ...rules.support import body_ids, predict_pairs, predicting_paths
 from ..changes import UNCHANGED, Changes
 from ..explorer import Explorer
 from .parameters import Name, PageNumber, World
@@ -79,35 +78,19 @@ def rule(
 def _pairs(explorer: Explorer, found: Rule, query: int, which: Which) -> Iterator[tuple[int, int, bool]]:
     """Yield the pairs that a rule predicts and whether they are facts, by source."""
     operators = explorer.reasoner.operators
-    if found.kind == "prior":
+    if found.ignores_source:
         return
     body = body_ids(found, explorer.reasoner.relations)
     edges = operators.edges_by_operator(body[0]) if body else slice(None)
     sources = np.unique(operators.sources[edges])[:MAX_SOURCES]
     for start in range(0, len(sources), SOURCES_AT_ONCE):
         some = sources[start : start + SOURCES_AT_ONCE]
-        rows, answers = _predict(explorer, found, some)
+        rows, answers = predict_pairs(found, explorer.reasoner.kb, operators, some)
         facts = np.stack([some[rows], np.full(len(rows), query), answers], axis=1)
         right = _are_facts(explorer, facts)
         for source, answer, is_right in zip(some[rows].tolist(), answers.tolist(), right, strict=True):
             if which == "all" or is_right == (which == "right"):
                 yield source, answer, is_right
-
-
-def _predict(explorer: Explorer, found: Rule, sources: Ids) -> tuple[Ids, Ids]:
-    """Return (row of the source, answer) of what a rule predicts from some sources."""
-    operators, body = explorer.reasoner.operators, body_ids(found, explorer.reasoner.relations)
-    if found.kind == "unary":
-        answer = explorer.reasoner.kb.entities.find(str(found.answer))
-        rows = np.arange(len(sources)) if answer >= 0 else np.arange(0)
-        return rows, np.full(len(rows), answer)
-    if found.inequalities:
-        paths = count_paths(operators, body, found.all_inequalities, sources)
-    else:
-        paths = PathCounter(operators, sources).count(body)
-    rows, answers = paths.rows, paths.entities
-    kept = sources[rows] != answers if found.distinct_ends else np.ones(len(rows), dtype=bool)
-    return rows[kept], answers[kept]
 
 
 def _are_facts(explorer: Explorer, links: Ids) -> list[bool]:
@@ -120,13 +103,7 @@ def _are_facts(explorer: Explorer, links: Ids) -> list[bool]:
 
 def _tell(explorer: Explorer, found: Rule, source: int, answer: int, right: bool) -> Pair:
     reasoner = explorer.reasoner
-    names, body = reasoner.kb.entities, body_ids(found, reasoner.relations)
-    paths: Iterator[Path]
-    if found.kind == "unary":
-        targets = follow(reasoner.operators, np.array([source]), body[0])
-        paths = iter([(source, int(targets[0]))]) if len(targets) else iter(())
-    else:
-        paths = find_paths(reasoner.operators, body, source, answer)
-    path = next((path for path in paths if found.satisfies_inequalities(path)), ())
+    names = reasoner.kb.entities
+    path = next(predicting_paths(found, reasoner.kb, reasoner.operators, source, answer), ())
     because = facts_along(found, [names[entity] for entity in path])
     return Pair(names[source], names[answer], right, because)

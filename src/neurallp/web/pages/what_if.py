@@ -121,7 +121,7 @@ def _compare(
 
 def _answer(world: Reasoner, question: Question, name: str) -> Answer:
     fact = question.fact(name)
-    return world.explain(fact.head, fact.relation, fact.tail, 1).answer
+    return world.explain(fact.head, fact.relation, fact.tail, 1, with_terms=False).answer
 
 
 def _state(answer: Answer) -> State:
@@ -130,5 +130,5 @@ def _state(answer: Answer) -> State:
 
 def _tell(world: Reasoner, question: Question, answer: str) -> Told:
     fact = question.fact(answer)
-    proof = world.explain(fact.head, fact.relation, fact.tail, NUM_REASONS)
+    proof = world.explain(fact.head, fact.relation, fact.tail, NUM_REASONS, with_terms=False)
     return Told(proof.answer.score, [as_reason(each) for each in (*proof.reasons, *proof.against)])

@@ -1,4 +1,4 @@
-"""The kinds of rules, by name. A new kind is one module with a `KIND`, and its line in `config.KINDS`."""
+"""The kinds of rules, by name. A new kind is one module with a `KIND`, and its line in `config.kinds`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from .base import Candidate, DenseKind, Kind, RuleFeatures
 
 def get_kind(name: str) -> Kind:
     """Return the kind of a name."""
-    kind: Kind = import_module(KINDS[name]).KIND
+    kind: Kind = import_module(KINDS[name].module).KIND
     return kind
 
 
@@ -33,7 +33,7 @@ def get_kinds(names: Iterable[str]) -> list[Kind]:
 
 def is_dense(candidate: Candidate) -> bool:
     """Return whether a rule's feature is dense: one value for every entity, whatever the source."""
-    return isinstance(get_kind(candidate.kind), DenseKind)
+    return KINDS[candidate.kind].ignores_source
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ class Against(Chain):
 
     name = "against"
     num_features = 1
-    sign = -1
     depends_on_length = False
 
     def find(self, search: CandidateSearch, query: int, max_length: int) -> list[Candidate]:

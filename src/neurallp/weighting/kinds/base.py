@@ -1,6 +1,6 @@
 """What a kind of rule defines: how candidates are found, features, text form, and paths in a proof.
 
-A kind is one module with a `KIND`, listed by name in `config.KINDS`. Its name is what is stored on disk.
+A kind is one module with a `KIND`, listed by name in `config.kinds`. Its name is what is stored on disk.
 """
 
 from abc import ABC, abstractmethod
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ...config import WeightingConfig
+from ...config import KINDS, WeightingConfig
 from ...graph.arrays import Body, Floats, Ids
 from ...graph.questions import Questions
 from ...graph.vocabulary import Relations
@@ -99,12 +99,15 @@ class Kind(ABC):
     name: str
     #: How many of (indicator, forward, backward) are features; weights of the others stay 0.
     num_features = 3
-    #: The sign of weights where signs are bounded: 1 at least 0, -1 at most 0, 0 any.
-    sign = 1
     #: Whether candidates depend on the maximum length of a body.
     depends_on_length = False
     #: Whether candidates are found besides given ones, not only where none are given.
     adds_to_given = False
+
+    @property
+    def sign(self) -> int:
+        """The sign of weights where signs are bounded: 1 at least 0, -1 at most 0, 0 any."""
+        return -1 if KINDS[self.name].negates else 1
 
     # Candidates
 

@@ -9,23 +9,13 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ...graph.arrays import Body, Floats, Ids
-from ...graph.compilation import kernel_function
 from ...graph.vocabulary import Relations
 from ...rules.rule import Rule
-from ..features_kernels import (
-    CsrSegments,
-    Entries,
-    Scratch,
-    Small,
-    clear_frontier,
-    find_segment,
-    write_segment,
-)
+from ..features import FeatureWalker
+from ..features_kernels import Entries, QuestionBatch, Small
 from ..graph_index import GraphIndex, MaskedGraph
 from .base import Candidate, CandidateSearch, Kind, RuleFeatures, log_scale
-
-#: Added to the number of entities counted, so that a share of very few is small.
-SMOOTHING = 5
+from .shared_neighbours_kernels import SMOOTHING, gather_shared
 
 #: Rules found for a query, at most.
 MAX_RULES = 20
@@ -40,6 +30,8 @@ class SharedNeighbours(Kind):
     #: Where in the rule's path the neighbour D stands.
     neighbour_place: int
     inequalities: tuple[tuple[int, int], ...]
+    #: Whether D is a neighbour of the answer; otherwise of the source.
+    mirrored: bool
 
     @abstractmethod
     def body(self, query: int, operator: int, inverse: int) -> Body:
@@ -48,7 +40,7 @@ class SharedNeighbours(Kind):
     def find(self, search: CandidateSearch, query: int, max_length: int) -> list[Candidate]:
         """Return the operators that predict known answers most often and most precisely."""
         every = [Candidate(self.name, (k,)) for k in range(search.index.num_operators)]
-        predicted, right = search.count(query, every, search.sample(query, search.config.num_pairs)).T
+        predicted, right = search.count(query, every, search.sample(query, search.config.num_counted)).T
         scores = right**2 / np.maximum(predicted, 1)
         order = np.argsort(-scores, kind="stable")[:MAX_RULES]
         return [every[k] for k in order[scores[order] > 0]]
@@ -70,6 +62,12 @@ class SharedNeighbours(Kind):
         """Return (rule, 2): operator and number."""
         rows = [(rule.operators[0], number) for number, rule in rules.items()]
         return np.array(rows, dtype=np.int32).reshape(-1, 2)
+
+    def gather(
+        self, plan: Small, walker: FeatureWalker, batch: QuestionBatch, entries: Entries, ends: Ids
+    ) -> int:
+        """Write the features of questions."""
+        return gather_shared(walker.edges, plan, walker.scratch, batch, entries, ends, self.mirrored)
 
     def rule(self, relations: Relations, query: int, candidate: Candidate, exclude_source: bool) -> Rule:
         """Return the rule along the path; the source is neither D nor the other entity nor the answer."""
@@ -95,45 +93,3 @@ class SharedNeighbours(Kind):
         begin, end = index.operators.spans(entities, body[place])
         weights: Floats = 1 / (end - begin - 1 + SMOOTHING)
         return weights
-
-
-@kernel_function()
-def add_confidence(scratch: Scratch, entity: int, confidence: float) -> None:
-    """Update an entity's largest confidence and noisy-or with one more neighbour D.
-
-    They are kept in the first frontier: the largest as forward, 1 - the noisy-or as backward.
-    """
-    place = scratch.places[0, entity]
-    if place < 0:
-        place = scratch.places[0, entity] = scratch.counts[0]
-        scratch.entities[0, place], scratch.forward[0, place], scratch.backward[0, place] = entity, 0.0, 1.0
-        scratch.counts[0] += 1
-    scratch.forward[0, place] = max(scratch.forward[0, place], confidence)
-    scratch.backward[0, place] *= 1.0 - confidence
-
-
-@kernel_function()
-def tally_targets(
-    edges: CsrSegments, scratch: Scratch, entity: int, operator: int, source: int, num: int
-) -> int:
-    """Add 1 to the tally of each target of an operator but the source; return how many have a tally."""
-    segment = find_segment(edges, entity, operator)
-    if segment >= 0:
-        for edge in range(edges.starts[segment], edges.starts[segment + 1]):
-            target = edges.targets[edge]
-            if target != source:
-                if scratch.tallies[target] == 0:
-                    scratch.tallied[num] = target
-                    num += 1
-                scratch.tallies[target] += 1
-    return num
-
-
-@kernel_function()
-def write_confidences(scratch: Scratch, number: int, entries: Entries, last: int) -> int:
-    """Write the confidences as one rule's segment and clear them; return as `write_segment` does."""
-    for i in range(scratch.counts[0]):
-        scratch.backward[0, i] = 1.0 - scratch.backward[0, i]
-    last = write_segment(scratch, 0, number, -1, entries, last)
-    clear_frontier(scratch, 0)
-    return last

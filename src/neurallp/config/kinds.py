@@ -1,0 +1,25 @@
+"""The kinds of rules that can be weighted: a new kind is one module with a `KIND`, and its line here."""
+
+from typing import NamedTuple
+
+
+class KindEntry(NamedTuple):
+    """A kind's module, and what its rules state; the latter is known without importing the module."""
+
+    module: str
+    #: Whether a rule names its one answer: r(X, c). Its body is a path from the source to any entity.
+    names_answer: bool = False
+    #: Whether the body starts at any entity rather than the source, so every source has the same answers.
+    ignores_source: bool = False
+    #: Whether a rule states that r(X, Y) is unlikely.
+    negates: bool = False
+
+
+KINDS = {
+    "chain": KindEntry("neurallp.weighting.kinds.chain"),
+    "prior": KindEntry("neurallp.weighting.kinds.prior", ignores_source=True),
+    "unary": KindEntry("neurallp.weighting.kinds.unary", names_answer=True),
+    "anchored": KindEntry("neurallp.weighting.kinds.anchored"),
+    "mirrored": KindEntry("neurallp.weighting.kinds.mirrored"),
+    "against": KindEntry("neurallp.weighting.kinds.against", negates=True),
+}
