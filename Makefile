@@ -100,9 +100,10 @@ dist-check: dist
 bench: setup
 	$(BIN)/python benchmarks/engine.py
 
-# What takes too long for every change: all faults of all saves, random kills, and a long run that must not grow.
+# What takes too long for every change: all faults of all saves, many graphs for every fast path, random kills, and
+# a long run that must not grow.
 torture: setup
-	NEURALLP_TORTURE=1 $(BIN)/python -m pytest tests/io/models/test_store.py
+	NEURALLP_TORTURE=1 $(BIN)/python -m pytest tests/io/models/test_store.py tests/test_fast_paths.py
 	$(BIN)/python benchmarks/kills.py
 	$(BIN)/python benchmarks/soak.py
 

@@ -24,6 +24,7 @@ def page_addresses(explorer):
         "rule": address("/rule", name="uncle:0"),
         "form": "/ask",
         "ask": address("/ask", **question),
+        "question": address("/question", text="who is it"),
         "proof": address("/proof", **fact),
         "why not": address("/proof", head=head, relation=relation, tail=head),
         "what if": address("/what-if", **question, remove=removed),

@@ -2,9 +2,9 @@
 
 NeuralLPError                 anything this package raises on purpose
 ├── DataError                 the triples are not what they should be
-│   ├── UnknownNameError      an entity or relation that nobody has heard of
+│   ├── UnknownNameError      an entity or relation that the data or the model does not have
 │   ├── QuestionError         a question in words that cannot be understood or answered
-│   └── FormatError           a file that cannot be read as what it claims to be
+│   └── FormatError           a file that cannot be read in the format of its name
 ├── ConfigError               a setting outside what is allowed
 └── ModelError                a model folder that cannot be used
 """
@@ -64,7 +64,7 @@ class QuestionError(DataError):
 class FormatError(DataError):
     """A file that cannot be read; carries every fault of it, each with its line."""
 
-    #: How many faults are spelled out before the rest is only counted.
+    #: Faults that a message lists; further ones are only counted.
     most_shown = 10
 
     @classmethod
@@ -111,4 +111,4 @@ class ModelError(NeuralLPError):
 
 
 class DataWarning(UserWarning):
-    """Data that can be used, but probably not as its owner thinks."""
+    """Data that can be used, but probably contains a mistake."""

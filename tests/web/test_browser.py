@@ -136,10 +136,24 @@ def test_without_scripts_everything_is_still_there(visit, fact):
     page.get_by_label("tail", exact=True).fill(head)
     page.get_by_role("button", name="Add").click()
     assert f"sister({head}, {head})" in page.get_by_label("Changed world").inner_text()
-    page.goto("/audit")
+
+
+def test_an_auditor_marks_facts_on_two_pages_without_scripts_and_downloads_the_marks(visit):
+    page = visit("/audit", java_script_enabled=False)
+    page.get_by_role("combobox", name="Relation").select_option("uncle")
+    page.get_by_role("button", name="Show").click()
     page.get_by_label("Your mark").first.select_option(label="doubt")
+    page.get_by_role("button", name="Next").click()
+    page.get_by_label("Your mark").nth(1).select_option(label="accept")
     page.get_by_role("button", name="Keep the marks").click()
-    assert "1 marked" in page.locator("form .actions").inner_text()
+    assert "2 marked" in page.locator("form .actions").inner_text()
+    assert "Page 2 of" in page.locator(".pages").inner_text()
+    with page.expect_download() as downloading:
+        page.get_by_role("button", name="Download marks as CSV").click()
+    header, *rows = Path(downloading.value.path()).read_text(encoding="utf-8").splitlines()
+    assert header == "judgement,head,relation,tail"
+    assert sorted(row.split(",")[0] for row in rows) == ["accept", "doubt"]
+    assert all(",uncle," in row for row in rows)
 
 
 def test_the_keyboard_skips_to_the_content_and_sees_where_it_is(visit):

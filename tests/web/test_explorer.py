@@ -6,8 +6,15 @@ import pytest
 
 from neurallp import ConfigError, KnowledgeBase, Reasoner, Rule, RuleProgram, UnknownNameError, load_model
 from neurallp.graph.numbers import Numbers
+from neurallp.io.triples import load, write_triples
+from neurallp.io.triples.packed import pack
 from neurallp.web.changes import UNCHANGED, Changes
 from neurallp.web.explorer import Cache, Explorer, open_explorer
+from neurallp.web.pages.ask import ask
+from neurallp.web.pages.entity import entity
+from neurallp.web.pages.overview import overview
+from neurallp.web.pages.relation import relation
+from neurallp.web.pages.rule import rule
 
 
 def answers(reasoner, fact):
@@ -109,3 +116,23 @@ def test_numbers_are_the_bins_of_the_model(tmp_path):
     told = [answer.entity for answer in served.reasoner.ask(head="p1900", relation="born")]
     assert told == [ranges[0]]
     assert served.split.known.entities == served.kb.entities
+
+
+def test_a_packed_folder_is_explored_without_its_facts_in_memory(program, split, fact, tmp_path):
+    write_triples(tmp_path / "family.tsv", split.given.named_facts())
+    pack(tmp_path / "family.tsv", tmp_path / "packed")
+    packed, plain = (Explorer(program, load(tmp_path / name)) for name in ("packed", "family.tsv"))
+    question = {"entity": fact[0], "relation": fact[1]}
+    told = [
+        {answer.entity: pytest.approx(answer.score) for answer in ask(each, **question, k=50).answers}
+        for each in (packed, plain)
+    ]
+    assert told[0] == told[1]
+    for page in (
+        overview(packed),
+        relation(packed, "uncle"),
+        entity(packed, fact[0]),
+        rule(packed, "uncle:1"),
+    ):
+        assert page.rows is not None
+    assert "facts" not in vars(packed.kb)

@@ -54,7 +54,7 @@ def learn(
         bool | None,
         typer.Option(
             "--train/--no-train",
-            show_default="if a trial says it pays, or a setting of its own is given",
+            show_default="if a trial shows that it helps, or one of its settings is given",
             help="Train the neural model, and weigh its rules with the mined ones.",
         ),
     ] = None,

@@ -79,7 +79,7 @@ class Checkpoints(Callbacks):
 
 
 class ValidationMrr:
-    """The validation MRR of the queries so far, each with its latest fit; told to a callback."""
+    """The validation MRR of the queries so far, each with its latest fit; passed to a callback."""
 
     def __init__(self, on_mrr: Callable[[float], None]) -> None:
         self.on_mrr = on_mrr

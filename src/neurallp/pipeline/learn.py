@@ -1,10 +1,9 @@
-"""Learning, stage by stage: plan, train a neural model where that pays, then mine and weigh rules.
+"""Learning, stage by stage: plan, train a neural model where that helps, then mine and weigh rules.
 
 The library, the command line, the demo, the experiments and the benchmarks all call `learn`. A `Plan` has the
 settings of each stage, and `Callbacks` follow the run: progress, checkpoints, and stopping early.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from copy import deepcopy
@@ -26,13 +25,11 @@ from ..config.plan_log import Comparison
 from ..errors import ConfigError, DataError, require_choice
 from ..graph.knowledge_base import KnowledgeBase, Split, hold_out, split_triples
 from ..graph.numbers import Numbers
-from ..graph.vocabulary import Relations
 from ..io.triples import Data, load
 from ..neural.processes import is_follower, num_processes
 from ..reasoning.calibration_sample import MAX_QUESTIONS
 from ..rules.rule import Rule
-from ..weighting.kinds import as_candidates, get_kind
-from ..weighting.kinds.base import Candidate
+from ..weighting.kinds import rules_as_candidates
 from ..weighting.weighted_rules import WeightedRules
 from .callbacks import Callbacks, Clock, TimeIsOver, ValidationMrr
 from .plan import NEURAL, Planner
@@ -54,10 +51,10 @@ NUMBERS = ("entities", "bins")
 #: fitted faster there. The neural model is then trained on a GPU where there is one.
 ON_CPU = ("cpu", "auto")
 
-#: Epochs of the neural model in the trial whether its training pays.
+#: Epochs of the trial that decides whether the neural model is trained.
 TRIAL_EPOCHS = 3
 
-#: The share of the time limit that is set apart for calibrating, saving and measuring the model.
+#: The share of the time limit that is reserved for calibrating, saving and measuring the model.
 SAVING_SHARE = 0.15
 
 #: The share of the time limit that is left after planning which training may take, where rules are weighted.
@@ -246,13 +243,13 @@ class Run:
         self.callbacks.on_stage("weigh", 2 * len(self.split.known.facts))
         given = rules_as_candidates(rules, self.split.relations)
         weighting = make_weighting(self.split, config, given, self.device, self.workers)
-        judge = None
+        validator = None
         if not len(self.split.valid):
             held_out = self.held_out_split(config.seed)
-            judge = make_weighting(held_out, config, given, self.device, self.workers)
+            validator = make_weighting(held_out, config, given, self.device, self.workers)
         weighting.on_fit = ValidationMrr(self.callbacks.on_mrr)
         try:
-            weighted = weighting.run(self.callbacks.on_progress, self.should_stop, judge)
+            weighted = weighting.run(self.callbacks.on_progress, self.should_stop, validator)
         except KeyboardInterrupt:
             if not self.callbacks.on_interrupt("weigh"):
                 raise
@@ -337,20 +334,6 @@ def learned_rules(model: "NeuralLP", num: int, queries: Iterable[int] | None = N
 
     for query in range(model.relations.num_operators) if queries is None else queries:
         yield from islice(extract_rules(model, query), num)
-
-
-def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Candidate]]:
-    """Return rules as candidates, by query; rules with other relations are left out.
-
-    A query without rules gets the inverted rules of its inverse, of the kinds that can be inverted.
-    """
-    found: defaultdict[int, list[Candidate]] = defaultdict(list)
-    for query, candidate in as_candidates(rules, relations):
-        found[query].append(candidate)
-    for query in list(found):
-        inverted = (get_kind(each.kind).invert(each, relations) for each in found[query])
-        found.setdefault(relations.inverse(query), [each for each in inverted if each is not None])
-    return dict(found)
 
 
 def make_weighting(

@@ -74,13 +74,18 @@ class Audit:
     @property
     def scope(self) -> str:
         """What was looked at, as a sentence."""
-        if self.num_examined == self.num_facts:
-            return f"All {self.num_facts:,} facts were looked at."
-        return f"{self.num_examined:,} of {self.num_facts:,} facts were looked at, drawn at random."
+        return describe_scope(self.num_examined, self.num_facts)
 
     def as_dict(self) -> dict[str, object]:
         """Return the audit as one JSON object."""
         return {**vars(self), "doubts": [doubt.as_dict() for doubt in self.doubts]}
+
+
+def describe_scope(num_examined: int, num_facts: int) -> str:
+    """Return how many facts an audit looks at, as a sentence."""
+    if num_examined == num_facts:
+        return f"All {num_facts:,} facts were looked at."
+    return f"{num_examined:,} of {num_facts:,} facts were looked at, drawn at random."
 
 
 class FactJudge:
@@ -176,13 +181,16 @@ class Auditor:
 
         `on_done` is called with the number of facts just looked at.
         """
+        doubts = tuple(self.doubt(row, k) for row in self.least_likely(limit, on_done).tolist())
+        return Audit(doubts, len(self.facts), self.num_facts)
+
+    def least_likely(self, limit: int, on_done: Callable[[int], None] = lambda num: None) -> Ids:
+        """Return the numbers of the `limit` least likely facts of `facts`, the least likely first."""
         require_positive("limit", limit)
         beliefs = self._beliefs(self.facts, False, on_done)
         for rows in self._doubtful(beliefs, limit):
             beliefs[rows] = np.maximum(beliefs[rows], self._beliefs(self.facts[rows], True))
-        least = np.argsort(beliefs, kind="stable")[:limit]
-        doubts = tuple(self._doubt(self.judge.name(self.facts[row]), k) for row in least.tolist())
-        return Audit(doubts, len(self.facts), self.num_facts)
+        return np.argsort(beliefs, kind="stable")[:limit]
 
     def _doubtful(self, beliefs: Floats, limit: int) -> Iterator[Ids]:
         """Yield facts by ascending belief, until no other can be among the least likely.
@@ -206,16 +214,15 @@ class Auditor:
         found = np.zeros(len(facts))
         with ThreadPoolExecutor(num_cores()) as pool:
             batches = list(_batches(facts))
-            for rows, values in zip(
-                batches,
-                pool.map(lambda rows: self.judge.log_odds(facts[rows], inverse), batches),
-                strict=True,
-            ):
+            judged = pool.map(lambda rows: self.judge.log_odds(facts[rows], inverse), batches)
+            for rows, values in zip(batches, judged, strict=True):
                 found[rows] = values
                 on_done(len(rows))
         return found
 
-    def _doubt(self, fact: Triple, k: int) -> Doubt:
+    def doubt(self, row: int, k: int) -> Doubt:
+        """Return the doubt about one of `facts`."""
+        fact = self.judge.name(self.facts[row])
         proof = most_likely_proof(self.reasoner.changed(removed=[fact]), fact, k)
         return Doubt(*fact, proof.answer.probability, proof)
 

@@ -158,7 +158,10 @@ def _add_page(app: FastAPI, path: str, page: Page, answer: Callable[..., Any]) -
     endpoint.__signature__ = inspect.Signature([*shared, *own])  # type: ignore[attr-defined]
     endpoint.__name__, endpoint.__doc__ = page.__name__, page.__doc__
     texts = {kind: {"schema": {"type": "string"}} for kind in ("text/html", "text/csv", "image/svg+xml")}
-    problems = {code: {"model": Problem, "description": what} for code, what in PROBLEMS.items()}
+    problems: dict[int | str, Any] = {
+        code: {"model": Problem, "description": what} for code, what in PROBLEMS.items()
+    }
+    problems[400]["content"] = {"text/plain": {"schema": {"type": "string"}}}  # by the server, unread
     is_file = signature.return_annotation is Response
     app.get(
         path,

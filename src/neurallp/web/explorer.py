@@ -9,7 +9,10 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import numpy as np
+
 from ..errors import UnknownNameError
+from ..graph.arrays import Ids
 from ..graph.compilation import num_cores
 from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
 from ..graph.name_index import NameIndex
@@ -137,6 +140,12 @@ class Explorer:
         return Reasoner(
             reasoner.kb, self.without(vetoes), calibration=reasoner.calibration, operators=reasoner.operators
         )
+
+    @cached_property
+    def relation_sizes(self) -> Ids:
+        """How many facts each relation has."""
+        edges = self.reasoner.operators.edges_by_operator
+        return np.array([len(edges(relation)) for relation in range(len(self.reasoner.relations))])
 
     @property
     def num_queries(self) -> int:

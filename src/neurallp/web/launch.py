@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from ..errors import ConfigError
 from .app import ServerSettings, make_app
 from .explorer import Explorer
-from .security import LOCAL_HOSTS, Access
+from .security import LOCAL_HOSTS, MAX_ADDRESS, Access
 from .warming import warm_up
 
 #: Connections that may wait.
@@ -22,6 +22,9 @@ BACKLOG = 512
 
 #: Seconds until the model is warmed up: the first page does not wait for it.
 WARM_UP_AFTER = 1.0
+
+#: Bytes of a request that are read; the application refuses shorter ones, with a sentence that says why.
+MAX_REQUEST = 4 * MAX_ADDRESS
 
 #: Hosts that stand for all addresses of this machine.
 EVERYWHERE = ("0.0.0.0", "::")
@@ -70,14 +73,20 @@ def launch(server: Server, *, browser: bool = True) -> None:
     _start_later(WARM_UP_AFTER, partial(warm_up, server.explorer))
     if browser:
         _start_later(0.3, partial(webbrowser.open, server.address))
-    config = uvicorn.Config(
-        server.app,
+    uvicorn.Server(configure(server.app)).run([server.socket])
+
+
+def configure(app: FastAPI) -> uvicorn.Config:
+    """Return how an application is served."""
+    return uvicorn.Config(
+        app,
+        http="h11",
+        h11_max_incomplete_event_size=MAX_REQUEST,
         log_level="warning",
         server_header=False,
         timeout_graceful_shutdown=2,
         limit_concurrency=1000,
     )
-    uvicorn.Server(config).run([server.socket])
 
 
 def _start_later(seconds: float, work: Callable[[], object]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import __version__
 from ..errors import ConfigError, NeuralLPError, UnknownNameError, import_extra
+from ..graph.arrays import Ids
 from ..reasoning.reasoner import Reasoner
 
 if TYPE_CHECKING:
@@ -80,18 +81,24 @@ class Tools:
     def relations(self, limit: int = MAX_RESULTS, offset: int = 0) -> Result:
         """Return the relations that can be asked for, those with most facts first, each with an example."""
         kb = self.reasoner.kb
-        counts = np.bincount(kb.facts[:, 1], minlength=len(kb.relations))
-        first = dict(zip(*np.unique(kb.facts[:, 1], return_index=True), strict=True))
+        edges = [self.reasoner.operators.edges_by_operator(r) for r in range(len(kb.relations))]
+        counts = np.array([len(own) for own in edges])
         order = np.argsort(-counts, kind="stable")[max(offset, 0) :][: _bounded("limit", limit)]
         listed = [
             {
                 "relation": kb.relations[r],
                 "num_facts": int(counts[r]),
-                "example": [kb.entities[e] for e in kb.facts[first[r], [0, 2]]] if r in first else None,
+                "example": self._example(edges[r][:1]),
             }
             for r in order.tolist()
         ]
         return {"relations": listed, "num_relations": len(kb.relations)}
+
+    def _example(self, edges: Ids) -> list[str] | None:
+        """Return head and tail of the first of some edges; None where there is none."""
+        operators, names = self.reasoner.operators, self.reasoner.kb.entities
+        ends = operators.sources_at(edges), operators.targets_at(edges)
+        return [names[int(end[0])] for end in ends] if len(edges) else None
 
     def _similar(self, name: str) -> list[str]:
         return [entity.name for entity in self.reasoner.find_entities(name, NUM_SUGGESTED)]

@@ -34,12 +34,27 @@ MENU = (
 )
 
 
+#: Pages that are not in the menu, and the page of the menu that leads to them.
+SECTIONS = {
+    "/calibration": "/",
+    "/relation": "/relations",
+    "/rule": "/relations",
+    "/question": "/ask",
+    "/proof": "/ask",
+    "/marks": "/audit",
+}
+
+
 @dataclass(frozen=True)
 class Site:
     """What the frame of every page shows."""
 
     name: str
     menu: tuple[tuple[str, str], ...] = MENU
+
+    def section(self, path: str) -> str:
+        """Return the page of the menu that a page belongs to."""
+        return SECTIONS.get(path, path)
 
 
 def wanted_form(request: Request, form: Form | None) -> Form:
@@ -158,6 +173,7 @@ def _environment() -> Environment:
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
+        auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
     )

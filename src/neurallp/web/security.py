@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
-#: The bytes of an address: names, and up to twenty changes of the world. Servers refuse more than 64 KiB.
+#: The bytes of an address: names, and up to twenty changes of the world.
 MAX_ADDRESS = 60_000
 
 COOKIE = "neurallp_token"

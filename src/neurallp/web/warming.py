@@ -19,13 +19,13 @@ def warm_up(explorer: Explorer, seconds: float = MAX_SECONDS) -> None:
     end = monotonic() + seconds
     reasoner = explorer.reasoner
     reasoner.find_entities("a", 1)
-    sizes = np.bincount(explorer.reasoner.kb.facts[:, 1], minlength=len(reasoner.relations))
+    sizes = explorer.relation_sizes
     largest = [number for number in np.argsort(-sizes, kind="stable").tolist() if sizes[number]]
     for number in largest:
         for query in (number, reasoner.relations.inverse(number)):
             if monotonic() < end:
                 _ask(explorer, query)
-    if len(explorer.kb.facts) <= FEW_FACTS:
+    if explorer.kb.num_facts <= FEW_FACTS:
         explorer.reliability()
     if explorer.reader is not None:
         explorer.reader.warm_up()

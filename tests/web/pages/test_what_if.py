@@ -8,6 +8,7 @@ import pytest
 from neurallp import load_program
 from neurallp.web.explorer import Explorer
 from neurallp.web.pages.attention import attention
+from neurallp.web.pages.audit import audit
 
 
 def test_both_worlds_are_shown_side_by_side(read, explorer, fact):
@@ -35,18 +36,36 @@ def test_a_change_that_is_none_is_refused(read, fact):
 
 
 def test_the_least_likely_facts_come_first_and_keep_their_marks(read, explorer):
-    told = read("/audit", relation="uncle")
+    told = read("/audit", relation="uncle")["doubts"]
     expected = explorer.reasoner.audit("uncle", limit=20).doubts
-    assert [row["probability"] for row in told["doubts"]] == pytest.approx(
+    assert [row["probability"] for row in told["rows"]] == pytest.approx(
         [each.probability for each in expected]
     )
-    first = told["doubts"][0]
+    first = told["rows"][0]
     mark = f"doubt\t{first['head']}\t{first['relation']}\t{first['tail']}"
-    marked = read("/audit", relation="uncle", mark=[mark, ""])
-    assert [row["mark"] for row in marked["doubts"]] == ["doubt"] + [""] * (len(expected) - 1)
+    marked = read("/audit", relation="uncle", mark=[mark, ""])["doubts"]
+    assert [row["mark"] for row in marked["rows"]] == ["doubt"] + [""] * (len(expected) - 1)
     assert read("/marks", mark=[mark, "", mark])["rows"] == [
         {"judgement": "doubt", **{part: first[part] for part in ("head", "relation", "tail")}}
     ]
+
+
+def test_an_audit_has_pages_that_follow_each_other(read, explorer, monkeypatch):
+    expected = [each.fact for each in explorer.reasoner.audit("uncle", limit=40).doubts]
+    pages = [read("/audit", relation="uncle", page=page)["doubts"] for page in (1, 2)]
+    told = [f"{row['relation']}({row['head']}, {row['tail']})" for page in pages for row in page["rows"]]
+    assert told == expected
+    assert pages[1]["number"] == 2
+    assert all(row["relation"] == "uncle" for page in pages for row in page["rows"])
+
+
+def test_on_a_large_graph_the_audit_leaves_reasons_to_the_proof(program, split, monkeypatch):
+    monkeypatch.setattr("neurallp.web.pages.audit.MAX_EDGES", 0)
+    served = Explorer(program, split)
+    found = audit(served, "uncle").rows
+    expected = served.reasoner.audit("uncle", limit=20).doubts
+    assert [row.probability for row in found] == pytest.approx([each.probability for each in expected])
+    assert not any(row.has_reasons or row.because for row in found)
 
 
 def test_two_models_answer_the_same_question(read, explorer, fact):

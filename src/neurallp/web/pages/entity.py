@@ -72,11 +72,11 @@ def entity(
     operators, relations, names = reasoner.operators, reasoner.relations, reasoner.kb.entities
     number = names.id(name)
     edges = operators.edges_out_of(np.array([number]))
-    kinds, counts = np.unique(operators.operators[edges], return_counts=True)
+    kinds, counts = np.unique(operators.operators_at(edges), return_counts=True)
     degrees = {relations.operator_name(int(k)): int(n) for k, n in zip(kinds, counts, strict=True)}
     num_out = sum(n for operator, n in degrees.items() if not operator.startswith("~"))
     found = [row for row in _facts(reasoner, edges, name) if matches(search, row.relation, row.other)]
-    missing = explorer.keep(("missing", name, changes), lambda: _missing(reasoner, number, kinds))
+    missing = explorer.keep(("missing", name, changes), lambda: _missing(explorer, reasoner, number, kinds))
     doubtful = explorer.keep(("doubtful", name, changes), lambda: _doubtful(explorer, reasoner, name))
     sliced = slice_of(found, page, ROWS)
     return EntityPage(
@@ -86,8 +86,9 @@ def entity(
 
 def _facts(reasoner: Reasoner, edges: Ids, name: str) -> Iterator[FactRow]:
     operators, relations, names = reasoner.operators, reasoner.relations, reasoner.kb.entities
-    for edge in edges.tolist():
-        operator, other = int(operators.operators[edge]), names[int(operators.targets[edge])]
+    kinds, targets = operators.operators_at(edges).tolist(), operators.targets_at(edges).tolist()
+    for operator, target in zip(kinds, targets, strict=True):
+        other = names[target]
         is_head = operator < len(relations)
         ends = (name, other) if is_head else (other, name)
         yield FactRow(ends[0], relations[operator % len(relations)], ends[1], other, is_head)
@@ -120,11 +121,10 @@ def _name(reasoner: Reasoner, head: int, relation: int, tail: int) -> Fact:
     return Fact(entities[head], reasoner.relations[relation], entities[tail])
 
 
-def _missing(reasoner: Reasoner, number: int, own: Ids) -> list[JudgedFact]:
+def _missing(explorer: Explorer, reasoner: Reasoner, number: int, own: Ids) -> list[JudgedFact]:
     """Return the likeliest new facts of an entity; queries that it has facts of are asked first."""
     relations, name = reasoner.relations, reasoner.kb.entities[number]
-    sizes = np.bincount(reasoner.kb.facts[:, 1], minlength=len(relations))
-    largest = np.argsort(-np.tile(sizes, 2), kind="stable").tolist()
+    largest = np.argsort(-np.tile(explorer.relation_sizes, 2), kind="stable").tolist()
     found: list[tuple[float, float, JudgedFact]] = []
     for query in list(dict.fromkeys([*own.tolist(), *largest]))[:MAX_QUERIES]:
         for answer in reasoner.ask(head=name, relation=relations.operator_name(query), k=5):

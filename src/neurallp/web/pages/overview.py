@@ -6,6 +6,7 @@ import numpy as np
 
 from ...config import Plan
 from ...config.plan_log import PlanLog
+from ...graph.arrays import Ids
 from ...graph.knowledge_base import Split
 from ...pipeline.program import LearnedProgram
 from ...weighting.weighted_rules import WeightedRules
@@ -80,7 +81,7 @@ def overview(explorer: Explorer) -> OverviewPage:
     num_rules = None if explorer.is_neural else sum(map(explorer.num_rules, range(explorer.num_queries)))
     return OverviewPage(
         explorer.name,
-        len(kb.facts),
+        kb.num_facts,
         len(kb.entities),
         len(kb.relations),
         num_rules,
@@ -92,7 +93,7 @@ def overview(explorer: Explorer) -> OverviewPage:
         [Trial(each.setting, each.mrr, each.gain, each.error, each.chosen) for each in log.trials],
         {} if plan is None else _settings(plan),
         list(log.cut),
-        _examples(explorer),
+        explorer.keep(("examples",), lambda: _examples(explorer)),
     )
 
 
@@ -149,9 +150,21 @@ def _settings(plan: Plan) -> dict[str, str]:
 
 def _examples(explorer: Explorer) -> list[Example]:
     """Return questions of different relations, whose answers are not known where there is a test part."""
-    split = explorer.split
-    facts = split.test if isinstance(explorer.data, Split) and len(split.test) else explorer.kb.facts
-    _, first = np.unique(facts[:, 1], return_index=True)
-    rows = facts[first[:: max(1, len(first) // NUM_EXAMPLES)][:NUM_EXAMPLES]].tolist()
-    names = split.entities
-    return [Example(names[head], split.relations[relation]) for head, relation, _ in rows]
+    reasoner, data = explorer.reasoner, explorer.binned
+    if isinstance(data, Split) and len(data.test):
+        _, first = np.unique(data.test[:, 1], return_index=True)
+        rows = data.test[_spread(first)].tolist()
+        return [Example(data.entities[head], data.relations[relation]) for head, relation, _ in rows]
+    operators, names = reasoner.operators, reasoner.kb.entities
+    asked = _spread(np.flatnonzero(explorer.relation_sizes)).tolist()
+    edges = np.array([operators.edges_by_operator(relation)[0] for relation in asked], np.int64)
+    sources = operators.sources_at(edges).tolist()
+    return [
+        Example(names[source], reasoner.relations[relation])
+        for source, relation in zip(sources, asked, strict=True)
+    ]
+
+
+def _spread(numbers: Ids) -> Ids:
+    """Return a few of some numbers, from all over."""
+    return numbers[:: max(1, len(numbers) // NUM_EXAMPLES)][:NUM_EXAMPLES]

@@ -136,7 +136,7 @@ def relation(
         inverse_name(name),
         atom(name, "X", "?"),
         describe_relation(explorer, query % len(relations)),
-        *_examples(explorer, query),
+        *explorer.keep(("examples", query), lambda: _examples(explorer, query)),
         _count_kinds(rules),
         wanted.search,
         wanted.kind,
@@ -204,11 +204,12 @@ def _examples(explorer: Explorer, query: int) -> tuple[list[Fact], list[Degree]]
     operators, names, relations = reasoner.operators, reasoner.kb.entities, reasoner.relations
     edges = operators.edges_by_operator(query)
     some = edges[:: max(1, len(edges) // NUM_EXAMPLES)][:NUM_EXAMPLES]
-    ends = [(names[int(operators.sources[edge])], names[int(operators.targets[edge])]) for edge in some]
+    sources, targets = operators.sources_at(some).tolist(), operators.targets_at(some).tolist()
+    ends = [(names[source], names[target]) for source, target in zip(sources, targets, strict=True)]
     inverse = query >= len(relations)
     relation = relations[query % len(relations)]
     facts = [Fact(b, relation, a) if inverse else Fact(a, relation, b) for a, b in ends]
-    sources, counts = np.unique(operators.sources[edges], return_counts=True)
+    having, counts = np.unique(operators.sources_at(edges), return_counts=True)
     order = np.argsort(-counts, kind="stable")[:NUM_DEGREES]
-    most = [Degree(names[int(sources[place])], int(counts[place])) for place in order]
+    most = [Degree(names[int(having[place])], int(counts[place])) for place in order]
     return facts, most

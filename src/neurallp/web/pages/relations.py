@@ -69,10 +69,14 @@ def _rows(explorer: Explorer) -> list[RelationRow]:
 
 
 def describe_relation(explorer: Explorer, relation: int) -> RelationRow:
-    """Return the counts of one relation."""
+    """Return the counts of one relation; kept once counted."""
+    return explorer.keep(("described", relation), lambda: _describe(explorer, relation))
+
+
+def _describe(explorer: Explorer, relation: int) -> RelationRow:
     operators, relations = explorer.reasoner.operators, explorer.reasoner.relations
     edges = operators.edges_by_operator(relation)
-    heads, tails = (len(np.unique(each[edges])) for each in (operators.sources, operators.targets))
+    heads, tails = (len(np.unique(each(edges))) for each in (operators.sources_at, operators.targets_at))
     return RelationRow(
         relations[relation],
         len(edges),

@@ -81,8 +81,8 @@ def _pairs(explorer: Explorer, found: Rule, query: int, which: Which) -> Iterato
     if found.ignores_source:
         return
     body = body_ids(found, explorer.reasoner.relations)
-    edges = operators.edges_by_operator(body[0]) if body else slice(None)
-    sources = np.unique(operators.sources[edges])[:MAX_SOURCES]
+    edges = operators.edges_by_operator(body[0]) if body else np.arange(operators.num_edges)
+    sources = np.unique(operators.sources_at(edges))[:MAX_SOURCES]
     for start in range(0, len(sources), SOURCES_AT_ONCE):
         some = sources[start : start + SOURCES_AT_ONCE]
         rows, answers = predict_pairs(found, explorer.reasoner.kb, operators, some)
