@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from neurallp import Evaluation, evaluate, evaluation
-from neurallp.evaluation import Measures, Ranks, per_relation, rank, rank_questions
+from neurallp.evaluation import Measures, Ranks, best_places, per_relation, rank, rank_questions, rank_within
 from neurallp.graph.questions import KnownAnswers, Questions
 from neurallp.graph.scores import Scores
 
@@ -235,3 +235,16 @@ def test_measures_are_a_table_with_a_row_for_each_treatment_of_ties():
     assert rows["realistic"]["mrr"] == measured.mrr
     assert rows["pessimistic"]["mrr"] < rows["optimistic"]["mrr"]
     assert "hits@10" in measured._repr_html_()
+
+
+def test_the_best_places_are_those_above_0_equal_ones_in_order():
+    assert best_places(np.array([0.5, 2.0, 0.0, -1.0, 2.0, 0.5]), 3).tolist() == [1, 4, 0]
+    assert best_places(np.array([0.5, 2.0, 0.0, -1.0, 2.0, 0.5]), 9).tolist() == [1, 4, 0, 5]
+    assert best_places(np.array([0.0, -1.0]), 3).tolist() == []
+
+
+def test_ranks_within_a_row_are_those_among_all_entities():
+    row, values = np.array([3.0, 1.0, -2.0, 1.0]), np.array([3.0, 1.0, 0.0, -2.0, -5.0])
+    found = rank_within(values, row, 6)  # two entities are not listed and score 0
+    assert found.better.tolist() == [0, 1, 3, 5, 6]
+    assert found.ties.tolist() == [1, 2, 2, 1, 0]

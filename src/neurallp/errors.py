@@ -2,9 +2,9 @@
 
 NeuralLPError                 anything this package raises on purpose
 ├── DataError                 the triples are not what they should be
-│   ├── UnknownNameError      an entity or relation that nobody has heard of
+│   ├── UnknownNameError      an entity or relation that the data or the model does not have
 │   ├── QuestionError         a question in words that cannot be understood or answered
-│   └── FormatError           a file that cannot be read as what it claims to be
+│   └── FormatError           a file that cannot be read in the format of its name
 ├── ConfigError               a setting outside what is allowed
 └── ModelError                a model folder that cannot be used
 """
@@ -15,6 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+#: Characters of a name that a message shows.
+MAX_NAME = 200
 
 
 class NeuralLPError(Exception):
@@ -41,11 +45,13 @@ class UnknownNameError(DataError):
     @classmethod
     def among(cls, kind: str, name: str, known: "Sequence[str]", owner: str) -> "UnknownNameError":
         """Return the error for `name`, with the nearest known name as a suggestion."""
-        # A close match costs a scan of all names; past this many it would take seconds.
-        near = get_close_matches(name, known, n=1) if len(known) <= 200_000 else []
+        # A close match costs a scan of all names; past this many, or with a long name, it would take seconds.
+        is_quick = len(known) <= 200_000 and len(name) <= MAX_NAME
+        near = get_close_matches(name, known, n=1) if is_quick else []
         hint = f" Did you mean {near[0]!r}?" if near else ""
         plural = {"entity": "entities"}.get(kind, f"{kind}s")
-        return cls(f"Unknown {kind} {name!r}.{hint} {owner} has {len(known):,} {plural}.")
+        shown = repr(name) if len(name) <= MAX_NAME else f"{name[:MAX_NAME]!r}…"
+        return cls(f"Unknown {kind} {shown}.{hint} {owner} has {len(known):,} {plural}.")
 
     @classmethod
     def ambiguous(cls, kind: str, name: str, found: "Sequence[str]") -> "UnknownNameError":
@@ -64,7 +70,7 @@ class QuestionError(DataError):
 class FormatError(DataError):
     """A file that cannot be read; carries every fault of it, each with its line."""
 
-    #: How many faults are spelled out before the rest is only counted.
+    #: Faults that a message lists; further ones are only counted.
     most_shown = 10
 
     @classmethod
@@ -111,4 +117,4 @@ class ModelError(NeuralLPError):
 
 
 class DataWarning(UserWarning):
-    """Data that can be used, but probably not as its owner thinks."""
+    """Data that can be used, but probably contains a mistake."""

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neurallp.io.names import find_unwritable, quote_field, safe_cell
+from neurallp import ConfigError
+from neurallp.io.names import find_unwritable, quote_field, require_spreadsheet, safe_cell
 
 
 @pytest.mark.parametrize("delimiter", ["", "tab", "comma"])
@@ -43,3 +44,14 @@ def test_quoted_fields_are_read_back_by_another_csv_reader(fields):
 def test_a_formula_gets_a_quote_before_it(name):
     assert safe_cell(name) == "'" + name
     assert safe_cell("anna") == "anna"
+
+
+@pytest.mark.parametrize("path", ["a.csv", "a.TSV", "a.csv.gz"])
+def test_spreadsheets_open_tables_of_text(path):
+    require_spreadsheet(path)
+
+
+@pytest.mark.parametrize("path", ["a.ttl", "a.parquet", "csv"])
+def test_other_files_are_refused(path):
+    with pytest.raises(ConfigError, match=rf"^--safe-csv is for \.csv and \.tsv, .*, not for {path}\.$"):
+        require_spreadsheet(path)

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 import pytest
 
 from neurallp.errors import FormatError, ModelError
-from neurallp.io.schema import as_error, convert, decode_json, parse_json
+from neurallp.io.schema import as_error, convert, decode_json, parse_json, to_json
 
 
 @dataclass(frozen=True)
@@ -73,3 +73,7 @@ def test_errors_that_pass_are_raised_as_they_are():
         raise ModelError("another of ours.")
 
     assert str(told(other)) == "a.json: another of ours."
+
+
+def test_json_is_indented_and_keeps_all_letters():
+    assert to_json({"é": [1]}) == '{\n  "é": [\n    1\n  ]\n}\n'

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reasoning_samples import BIG_FAMILY, FAMILY, UNCLES, family, questions, reason, rule_sets
 from samples import edges, knowledge_bases, weighted_program
+from weighted_samples import random_kb, random_rules
 
 from neurallp import KnowledgeBase, Reasoner, Rule, RuleProgram
 from neurallp.config import WeightingConfig
@@ -18,6 +19,7 @@ from neurallp.graph.knowledge_base import name_parts
 from neurallp.io.rules.table import write_rules
 from neurallp.reasoning.reasoner import has_logarithmic_scores
 from neurallp.reasoning.scorers import choose_scorer, weighted
+from neurallp.rules.rule import RuleSet
 from neurallp.rules.simplify import invert_rule
 from neurallp.weighting.kinds.base import Candidate
 from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
@@ -81,6 +83,12 @@ def test_a_batch_of_questions_scores_as_each_does_alone(kb, rules):
     together = reasoner.scores(sources, queries).dense()
     alone = [reasoner.scores(sources[i : i + 1], queries[i : i + 1]).dense()[0] for i in range(20)]
     assert (together == np.array(alone)).all()
+
+
+def test_no_questions_have_no_scores():
+    kb, none = random_kb(0), np.zeros(0, dtype=np.int64)
+    for basis in (random_rules(kb, 0), RuleSet([Rule("r", ("T",), 0.5)])):
+        assert Reasoner(kb, basis).scores(none, none).dense().shape == (0, len(kb.entities))
 
 
 def test_rules_written_by_hand_derive_what_has_no_facts_yet():

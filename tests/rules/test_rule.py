@@ -196,3 +196,30 @@ def test_rules_with_a_confidence_above_1_are_noticed_when_they_answer():
     kb = KnowledgeBase.from_triples([("anna", "father", "bob"), ("bob", "sister", "eve")])
     with pytest.warns(DataWarning, match=r"aunt\(X, Y\) <= father\(X, A\), sister\(A, Y\) has 7"):
         Reasoner(kb, [Rule("aunt", ("father", "sister"), 7)])
+
+
+@pytest.mark.parametrize(
+    ("support", "num_predictions", "is_kept"),
+    [(None, None, True), (5, 10, True), (4, 8, False), (5, 11, False), (5, 0, False)],
+)
+def test_counts_have_to_suffice_where_there_are_any(support, num_predictions, is_kept):
+    wanted = RuleFilter(min_confidence=0.5, min_support=5)
+    rule = Rule("r", ("s",), 0.1, support=support, num_predictions=num_predictions)
+    assert wanted.keeps_counted(rule) == is_kept
+
+
+def test_equal_sets_of_rules_are_one_key():
+    rules = [Rule("r", ("s",), 0.5), Rule("r", ("t",), 0.4)]
+    assert {RuleSet(rules): 1}[RuleSet(tuple(rules))] == 1
+    assert len({RuleSet(rules), RuleSet(rules[:1])}) == 2
+
+
+def test_columns_have_every_field_of_the_rules():
+    counted, weighted = (
+        Rule("r", ("s",), 0.5, support=1, num_predictions=4),
+        Rule("r", ("t",), 0.5, weight=2.0),
+    )
+    columns = RuleSet([counted, weighted]).columns()
+    assert list(columns) == list(RuleSet.SCHEMA)
+    assert columns["rule"] == ["r(X, Y) <= s(X, Y)", "r(X, Y) <= t(X, Y)"]
+    assert (columns["body"], columns["alpha"]) == ([("s",), ("t",)], [0.5, None])

@@ -1,3 +1,6 @@
+import os
+import sys
+
 import pytest
 
 
@@ -19,6 +22,7 @@ def spark():
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
     }
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's own choice may be another version
     builder = sql.SparkSession.builder.master("local[1]")
     for key, value in options.items():
         builder = builder.config(key, value)

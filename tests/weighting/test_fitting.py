@@ -16,10 +16,10 @@ from neurallp import (
 from neurallp.config import WeightingConfig
 from neurallp.graph.knowledge_base import name_parts
 from neurallp.graph.vocabulary import Relations
-from neurallp.pipeline.learn import rules_as_candidates, weigh_rules
+from neurallp.pipeline.learn import weigh_rules
 from neurallp.weighting.fitting import Weighting
 from neurallp.weighting.graph_index import GraphIndex
-from neurallp.weighting.kinds import get_kind
+from neurallp.weighting.kinds import get_kind, rules_as_candidates
 from neurallp.weighting.kinds.base import Candidate
 from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
 

@@ -1,5 +1,6 @@
 """The command `neurallp`: one module for each command; printing, progress and exit codes are only here."""
 
+import os
 import sys
 import warnings
 from importlib import import_module
@@ -81,6 +82,8 @@ _register()
 
 def main() -> None:
     """Run the command; see `stopping` for how it ends."""
+    # Numpy's products are small here: threads would cost more time than they save, most on a busy machine.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     warnings.showwarning = show_warning
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

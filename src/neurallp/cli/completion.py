@@ -13,7 +13,7 @@ import typer
 
 from ..errors import NeuralLPError
 
-#: As `formats.folders` calls it, which would import torch.
+#: The file of a model's relations, as in `io.models.store`; importing that would take longer.
 RELATIONS = "relations.json"
 
 
@@ -22,12 +22,23 @@ def complete_relation(ctx: typer.Context, incomplete: str) -> list[str]:
     from ..graph.vocabulary import INVERSE_MARK
 
     mark = INVERSE_MARK if incomplete.startswith(INVERSE_MARK) else ""
-    return _matching((mark + name for name in _relations(ctx)), incomplete)
+    return _matching((mark + name for name in _with_local(_relations(ctx))), incomplete)
 
 
 def complete_entity(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the entities that go on from what is typed."""
-    return _matching((name for head, _, tail in _triples(ctx) for name in (head, tail)), incomplete)
+    return _matching(
+        _with_local(name for head, _, tail in _triples(ctx) for name in (head, tail)), incomplete
+    )
+
+
+def _with_local(names: Iterable[str]) -> Iterator[str]:
+    """Yield names, and the shorter ones by which IRIs may be asked for."""
+    from ..graph.iris import unambiguous
+
+    known = dict.fromkeys(names)
+    yield from known
+    yield from unambiguous(known).values()
 
 
 def _matching(names: Iterable[str], incomplete: str) -> list[str]:

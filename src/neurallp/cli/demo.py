@@ -84,7 +84,7 @@ def _show_family(people: int, seed: int, as_json: bool) -> None:
 
 
 def _learn(split: "Split", seed: int, quiet: bool) -> "LearnedProgram":
-    """Learn as `neurallp learn` does, but for a trial of the neural model, which it would reject here."""
+    """Learn as `neurallp learn` does, without a trial of the neural model, which it rejects here."""
     from ..pipeline.learn import learn
     from .callbacks import ShownProgress
 

@@ -18,6 +18,7 @@ from .options import (
     Resume,
     Workers,
     load_split,
+    open_workers,
     require_new,
     with_settings,
 )
@@ -53,7 +54,7 @@ def learn(
         bool | None,
         typer.Option(
             "--train/--no-train",
-            show_default="if a trial says it pays, or a setting of its own is given",
+            show_default="if a trial shows that it helps, or one of its settings is given",
             help="Train the neural model, and weigh its rules with the mined ones.",
         ),
     ] = None,
@@ -72,7 +73,7 @@ def learn(
     *,
     settings: dict[str, Any],
     device: Device = "auto",
-    workers: Workers = 1,
+    workers: Workers = "1",
     sample: Annotated[
         int | None,
         typer.Option(min=1, show_default="all", help="Learn from about so many facts, neighbourhoods whole."),
@@ -102,8 +103,8 @@ def learn(
         require_new(out, force=force, resume=resume)
         require_writable(out)
     split = load_split(data, checked.seed, sample, numbers=numbers == "bins")
-    where = "cpu" if workers > 1 else device
-    wanted |= {"numbers": numbers, "engine": engine, "device": where, "workers": workers}
+    where = "cpu" if workers != "1" else device
+    wanted |= {"numbers": numbers, "engine": engine, "device": where}
 
     from ..pipeline.learn import learn as learn_program
     from .callbacks import LearningProgress
@@ -116,8 +117,11 @@ def learn(
         say(_describe(split))
     _warn(split, numbers)
     with nullcontext() if dry_run else locked(out):
-        with LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks:
-            program = learn_program(split, minutes=clock, callbacks=callbacks, **wanted)
+        with (
+            open_workers(workers, out) as found,
+            LearningProgress(out, resume=resume, dry_run=dry_run, quiet=as_json) as callbacks,
+        ):
+            program = learn_program(split, minutes=clock, callbacks=callbacks, workers=found, **wanted)
             in_time = not (clock.is_over or callbacks.is_interrupted)
             metrics = _validate(program, split, engine, as_json, clock.is_limited) if in_time else {}
         _save(program, out, metrics, callbacks)

@@ -1,7 +1,8 @@
 """Arguments and options that several commands share, and options derived from configurations."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from types import NoneType
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ..graph.knowledge_base import KnowledgeBase, Split
     from ..pipeline.program import Program
     from ..reasoning.reasoner import Reasoner
+    from ..scale.learning import SparkWorkers
 
 #: The relation whose rules are wanted: `rules` and `export`.
 RulesOf = Annotated[
@@ -137,7 +139,12 @@ Engine = Annotated[
     typer.Option(help="The engine that computes the walks."),
 ]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto.")]
-Workers = Annotated[int, typer.Option(min=1, help="Processes that weigh rules; the result is the same.")]
+Workers = Annotated[
+    str,
+    typer.Option(
+        metavar="N|SPARK", help="Processes that weigh rules, or a Spark master; the result is the same."
+    ),
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a model that is in --out.")]
 
@@ -236,6 +243,20 @@ def _parse(setting: tuple["Field[Any]", Any], value: Any) -> Any:
         raise ConfigError(
             f"{flag} takes values of type {kind.__name__}, separated by commas, got {value!r}."
         ) from None
+
+
+@contextmanager
+def open_workers(given: str, out: Path) -> "Iterator[int | SparkWorkers]":
+    """Yield a number of processes, or the executors of a Spark master, which share the folder of `out`."""
+    if given.isdecimal() and int(given):
+        yield int(given)
+    elif given.startswith("local") or "://" in given or given == "yarn":
+        from ..scale.learning import spark_workers
+
+        with spark_workers(given, out) as workers:
+            yield workers
+    else:
+        raise ConfigError(f"--workers takes a number of processes or a Spark master, got {given!r}.")
 
 
 def _load(path: Path, program: "Program | None" = None, *, numbers: bool = False) -> "KnowledgeBase | Split":

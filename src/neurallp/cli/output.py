@@ -200,7 +200,7 @@ def answers_table(answers: "Sequence[Answer]", *, scores: bool = False) -> "Tabl
 
 
 def show_probability(probability: float | None) -> str:
-    """Return a probability in per cent; none is told as certain."""
+    """Return a probability in per cent; none is shown as certain."""
     if probability is None:
         return ""
     if probability < 0.001:
@@ -281,7 +281,7 @@ def _body(rule: "Rule") -> str:
 
 
 def marked_rules_table(rules: "Sequence[Rule]", marks: Sequence[str]) -> "Table":
-    """Return rules with their weight (a neural model's alpha), their counted confidence, and a mark each."""
+    """Return rules with their weight or a neural model's alpha, their confidence, and a mark each."""
     weighted = any(rule.weight is not None for rule in rules)
     table = plain_table(numbers=("weight" if weighted else "alpha", "confidence"))
     table.add_column("")
@@ -304,11 +304,12 @@ def _measured(rule: "Rule") -> str:
 
 
 def plain_table(*words: str, numbers: Sequence[str] = ()) -> "Table":
-    """Return an empty table without a frame, narrow enough for 80 columns."""
+    """Return an empty table without a frame, narrow enough for 80 columns; `numbers` stand at the right."""
     from rich import box
-    from rich.table import Table
 
-    table = Table(*words, box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    from .tables import FoldingTable
+
+    table = FoldingTable(*words, box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     for name in numbers:
         table.add_column(name, justify="right")
     return table

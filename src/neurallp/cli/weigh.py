@@ -18,6 +18,7 @@ from .options import (
     Workers,
     existing_source,
     load_split,
+    open_workers,
     require_new,
     with_settings,
 )
@@ -50,7 +51,7 @@ def weigh(
     settings: dict[str, Any],
     device: Device = "auto",
     force: Force = False,
-    workers: Workers = 1,
+    workers: Workers = "1",
     as_json: Json = False,
 ) -> None:
     """Fit a weight to each rule of RULES.
@@ -80,10 +81,10 @@ def weigh(
     if "chain" in config.kinds and not (config.num_candidates or others):
         _require_relations(given, list(split.relations), f"{rules} has no rule for the relations of {data}.")
     with locked(out):
-        with ShownProgress(quiet=as_json) as callbacks:
+        with open_workers(workers, out) as found, ShownProgress(quiet=as_json) as callbacks:
             plan = Plan(None, None, config)
-            where = "cpu" if workers > 1 else device
-            made = learn(split, plan, given=given, device=where, callbacks=callbacks, workers=workers)
+            where = "cpu" if workers != "1" else device
+            made = learn(split, plan, given=given, device=where, callbacks=callbacks, workers=found)
         blind = split.without_test()
         metrics = evaluate_parts(made, blind, ["valid"], "auto", as_json) if len(blind.valid) else {}
         made.numbers = None if program is None else program.numbers

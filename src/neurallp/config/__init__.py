@@ -12,8 +12,9 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from ..errors import ConfigError, require_choice, require_positive
-from .kinds import KINDS as KINDS
 from .plan_log import PlanLog
+from .registry import ENGINES as ENGINES
+from .registry import KINDS as KINDS
 
 Preset = Literal["default", "paper"]
 Part = Literal["valid", "test"]  # the parts to evaluate: a fact of train is in the graph that is searched
@@ -27,12 +28,6 @@ EncoderName = Literal["order", "mean"]
 Signs = Literal["non-negative", "any"]
 Linked = Literal["auto", "exclude", "include"]
 
-#: The engines by name, the fastest first, and the module of each.
-ENGINES = {
-    "cuda": "neurallp.engines.cuda",
-    "cpu": "neurallp.engines.cpu",
-    "reference": "neurallp.engines.reference",
-}
 ENGINE_CHOICES = ("auto", *ENGINES)
 #: Bodies to weigh for a query and pairs to mine between, however few facts it has.
 ALWAYS_CANDIDATES, ALWAYS_PAIRS = 400, 300
@@ -131,7 +126,7 @@ class TrainingConfig:
     )
     facts_apart: FactsApart = setting(
         "relation",
-        "How a quarter of the facts is set apart to ask, unless each masks its own.",
+        "How a quarter of the facts is separated to be asked, unless each masks its own.",
         flag="--facts",
     )
     seed: int = setting(0, "Fixes weights, order, samples and split.")
@@ -217,7 +212,7 @@ class WeightingConfig:
         return tuple(dict.fromkeys((self.max_length, *self.other_lengths)))
 
     def candidates_for(self, num_facts: int) -> int:
-        """Return how many bodies are weighed for a query: many facts can tell more bodies apart."""
+        """Return how many bodies are weighed for a query: more facts are evidence for more bodies."""
         return min(self.num_candidates, max(ALWAYS_CANDIDATES, num_facts))
 
     def pairs_for(self, num_facts: int) -> int:
@@ -293,7 +288,7 @@ class Plan:
         }
 
 
-#: Presets: settings by name. `paper` is as published, or as in the authors' program where that says more.
+#: Presets: settings by name. `paper` is as published, and else as the authors' program.
 PRESETS: Mapping[Preset, Mapping[str, Any]] = MappingProxyType(
     {
         "default": {},

@@ -142,7 +142,7 @@ def family_triples(num_people: int = 240, num_generations: int = 4, seed: int = 
 def is_true_by_definition(target: str, body: Iterable[str]) -> bool:
     """Return whether `target <= body` holds in every family that can be generated; `~` marks inverses.
 
-    Judged by meaning, not proven: the body is followed from each person of several complete families,
+    Tested, not proven: the body is followed from each person of several complete families,
     and every answer must be a fact of the target. The source itself does not count as an answer, since
     nobody is their own relative; a body that leads nowhere else predicts nothing and is not called true.
 

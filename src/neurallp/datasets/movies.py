@@ -56,7 +56,7 @@ ASKED = {
     "in_language": ("what language is spoken in {}", "what is the language of {}"),
 }
 
-#: How films are told by what they are linked to; {} stands for a person, or after `same` for a film.
+#: How films are described by what they are linked to; {} stands for a person, or after `same` for a film.
 FILMS_OF = {
     "directed_by": ("directed by {}", "that {} directed"),
     "written_by": ("written by {}", "that {} wrote"),

@@ -25,7 +25,7 @@ FITTED = {**EMBEDDINGS, "Node+LinkFeat": "node_link"}
 
 TITLES = {"wn18": "WN18", "fb15k": "FB15K", "fb15k-237": "FB15K-237", "wn18rr": "WN18RR"}
 
-#: Facts are set apart as in the paper's FB15KSelected: entities of a question are not linked in the facts.
+#: Facts are separated as in the paper's FB15KSelected: entities of a question are not linked in the facts.
 UNLINKED = {"facts_apart": "unlinked", "training_masking": "train"}
 #: Larger and more steps than published; as good as batches of 512 at .001 (MRR .231).
 MORE_EPOCHS = {**UNLINKED, "batch_size": 128, "learning_rate": 0.003, "num_epochs": 30, "patience": 4}

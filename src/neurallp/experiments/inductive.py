@@ -40,15 +40,15 @@ NUM_NEGATIVES = 50
 #: Hits@10 of the paper's table 6, ties in the answer's favour: Neural LP, TransE.
 PUBLISHED = {"wn18": (0.9449, 0.0001), "fb15k": (0.7328, 0.0048), "fb15k-237": (0.2797, 0.0053)}
 
-#: Of the validation that is left of FB15K-237 two steps reach .39 of the answers; one rank is as good as
-#: three (validation MRR of seed 0 after five epochs: T = 2 .152, T = 3 .251, with three ranks .248).
+#: Of the validation that is left of FB15K-237 two steps reach .39 of the answers; one controller is as good
+#: as three (validation MRR of seed 0 after five epochs: T = 2 .152, T = 3 .251, with three controllers .248).
 THREE_STEPS = {"num_steps": 3, "num_epochs": 8}
 
-#: The entities that TransE is asked about are in no fact it is shown, and drawn for wrong ones alone: more
-#: epochs teach nothing of them.
+#: The entities that TransE is asked about are in none of its training facts, only in sampled negatives: more
+#: epochs do not improve their embeddings.
 TRANSE = {"baseline": "transe", "num_epochs": 10}
 
-#: What is learned on the paper's construction, facts set apart as in `completion`.
+#: What is learned on the paper's construction, facts separated as in `completion`.
 MODELS = (
     ModelSpec("wn18", "paper", "paper"),
     ModelSpec("wn18", "ours", "default"),
@@ -93,7 +93,7 @@ def _draw(tables: tuple[TableSpec, ...], results: Results, out: Path) -> None:
 _BUILT = (
     f"{DRAWN:.0%} of the test triples are drawn for each seed; learning sees no triple that shares an "
     "entity with them. Tested, rules walk over facts and train. The paper does not say how many it drew. "
-    f"TransE is fitted for {TRANSE['num_epochs']} epochs: nothing it is shown tells it of those entities."
+    f"TransE is fitted for {TRANSE['num_epochs']} epochs: its training data has no fact of those entities."
 )
 _SAMPLED = (
     f"Each answer is ranked among {NUM_NEGATIVES} entities drawn for each seed that are no known answers: "

@@ -128,7 +128,7 @@ class Split:
     def without_test(self) -> "Split":
         """Return the split without its test part, and without entities that occur there alone.
 
-        Learning uses this: the number of entities must not tell how many the test part has.
+        Learning uses this: the number of entities must not depend on the test part.
         """
         parts = self.facts, self.train, self.valid
         used, places = np.unique(np.concatenate([each[:, [0, 2]] for each in parts]), return_inverse=True)
@@ -209,7 +209,7 @@ def hold_out(split: Split, seed: int = 0, share: float = 0.1) -> Split:
 
 
 def separate_facts(split: Split, seed: int = 0, unlinked: bool = False) -> Split:
-    """Return the split with facts and train set apart 3:1, as the paper does; a given facts part stays.
+    """Return the split with facts and train separated 3:1, as the paper does; a given facts part stays.
 
     By default every relation with n triples puts max(1, n // 4) of them in train. With `unlinked`
     (the paper's FB15KSelected) a quarter of all triples is drawn so that no two entities of a train

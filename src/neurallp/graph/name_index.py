@@ -21,7 +21,7 @@ from .arrays import Flags, Ids
 Match = Literal["exact", "same letters", "beginning", "word", "words", "typo"]
 MATCHES: tuple[Match, ...] = ("exact", "same letters", "beginning", "word", "words", "typo")
 
-#: Typos that are forgiven in a word of at least so many bytes.
+#: Typos that are accepted in a word of at least so many bytes.
 MIN_LENGTHS = ((8, 2), (3, 1))
 
 #: Words up to this length are compared with typos: one bit of a number for each byte.
@@ -169,7 +169,7 @@ class NameIndex:
         return Words(self._data, self._places)
 
 
-#: More typos than are ever forgiven.
+#: More typos than are ever accepted.
 FAR = 99
 
 

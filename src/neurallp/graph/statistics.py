@@ -19,7 +19,7 @@ NUM_SAMPLED, MAX_CONTINUED = 500, 10
 #: Fewer facts than these are too few to learn from: of a relation, and of all.
 FEW_OF_RELATION, FEW = 10, 50
 
-#: Least facts for a pair of relations to be told as inverse or equal.
+#: Least facts for a pair of relations to be reported as inverse or equal.
 MIN_SHARED = 3
 
 

@@ -43,7 +43,7 @@ def suffix_of(path: AnyPath) -> str:
 
 
 def is_gzip(path: Path) -> bool:
-    """Return whether a file is compressed, judged by its name."""
+    """Return whether a file is compressed, by its name."""
     return path.suffix.lower() == ".gz"
 
 

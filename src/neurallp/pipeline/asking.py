@@ -66,7 +66,7 @@ class AskingProgram(BaseProgram[Reasoner]):
         kb: KnowledgeBase | None = None,
         on_done: Callable[[int], None] = lambda num: None,
     ) -> Audit:
-        """Return the facts that the rules find least likely, each judged as if it alone were not known."""
+        """Return the facts that the rules find least likely, each scored as if it alone were not known."""
         found = self.reasoner(kb)
         return found.audit(relation, limit=limit, sample=sample, seed=seed, on_done=on_done)
 

@@ -1,11 +1,10 @@
-"""Learning, stage by stage: plan, train a neural model where that pays, then mine and weigh rules.
+"""Learning, stage by stage: plan, train a neural model where that helps, then mine and weigh rules.
 
 The library, the command line, the demo, the experiments and the benchmarks all call `learn`. A `Plan` has the
 settings of each stage, and `Callbacks` follow the run: progress, checkpoints, and stopping early.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
@@ -26,15 +25,13 @@ from ..config.plan_log import Comparison
 from ..errors import ConfigError, DataError, require_choice
 from ..graph.knowledge_base import KnowledgeBase, Split, hold_out, split_triples
 from ..graph.numbers import Numbers
-from ..graph.vocabulary import Relations
 from ..io.triples import Data, load
 from ..neural.processes import is_follower, num_processes
 from ..reasoning.calibration_sample import MAX_QUESTIONS
 from ..rules.rule import Rule
-from ..weighting.kinds import as_candidates, get_kind
-from ..weighting.kinds.base import Candidate
+from ..weighting.kinds import rules_as_candidates
 from ..weighting.weighted_rules import WeightedRules
-from .callbacks import Callbacks, Clock, TimeIsOver
+from .callbacks import Callbacks, Clock, TimeIsOver, ValidationMrr
 from .plan import NEURAL, Planner
 from .program import LearnedProgram, Program, RuleProgram
 
@@ -43,7 +40,7 @@ if TYPE_CHECKING:
     from ..neural.model import NeuralLP
     from ..neural.training import Training
     from ..weighting.fitting import Candidates, Weighting
-    from ..weighting.query_fit import FitResult
+    from ..weighting.workers import Workers
 
     AnyTraining = TrainingLoop[Any, Any]
 
@@ -54,10 +51,10 @@ NUMBERS = ("entities", "bins")
 #: fitted faster there. The neural model is then trained on a GPU where there is one.
 ON_CPU = ("cpu", "auto")
 
-#: Epochs of the neural model in the trial whether its training pays.
+#: Epochs of the trial that decides whether the neural model is trained.
 TRIAL_EPOCHS = 3
 
-#: The share of the time limit that is set apart for calibrating, saving and measuring the model.
+#: The share of the time limit that is reserved for calibrating, saving and measuring the model.
 SAVING_SHARE = 0.15
 
 #: The share of the time limit that is left after planning which training may take, where rules are weighted.
@@ -83,16 +80,16 @@ def learn(
     Without a plan, settings that are not given are chosen by trials on the validation part, or on a part of
     train where there is none: `preset`, `train`, `weigh`, and the fields of ModelConfig, TrainingConfig and
     WeightingConfig. `minutes` bounds the whole run, and `program.plan.log.cut` tells what it cut. Rules that
-    are `given` are weighted with the others. With `workers` above 1, so many processes weigh them: the result
-    is the same. With `numbers="bins"`, numbers and dates that are objects of facts become ranges, with an
-    order between them.
+    are `given` are weighted with the others. With `workers` above 1, or a `Workers` that says where, other
+    processes weigh them: the result is the same. With `numbers="bins"`, numbers and dates that are objects of
+    facts become ranges, with an order between them.
 
     >>> from neurallp.datasets.family import family_knowledge_base
     >>> program = learn(family_knowledge_base(num_people=60, num_generations=3), num_candidates=50)
     >>> program.plan.weighting.num_candidates
     50
     """
-    workers: int = settings.pop("workers", 1)
+    workers: int | Workers = settings.pop("workers", 1)
     if plan is not None and settings:
         raise ConfigError(f"Give a plan or settings, not both: {', '.join(settings)}.")
     clock = minutes if isinstance(minutes, Clock) else Clock(minutes)
@@ -105,7 +102,7 @@ def learn(
     data = data if numbers is None else numbers.apply(data)
     whole = data if isinstance(data, Split) else split_triples(data, checked.seed)
     run = Run(whole.without_test(), engine, device, callbacks or Callbacks(), clock)
-    run.num_workers = workers
+    run.workers = workers
     if is_follower():
         return run.train(replace(checked, weighting=None))  # the leader does all the rest
     program = run.learn(plan or run.decide(**settings), list(given))
@@ -132,7 +129,7 @@ def _require_device(device: str) -> None:
 class Run:
     """One run of `learn`: its data, callbacks and time limit, and a method for each stage."""
 
-    num_workers = 1  # processes that weigh rules
+    workers: "int | Workers" = 1  # processes that weigh rules, or where they run
 
     def __init__(self, split: Split, engine: str, device: str, callbacks: Callbacks, clock: Clock) -> None:
         self.split, self.engine, self.device = split, engine, device
@@ -245,14 +242,14 @@ class Run:
         """
         self.callbacks.on_stage("weigh", 2 * len(self.split.known.facts))
         given = rules_as_candidates(rules, self.split.relations)
-        weighting = make_weighting(self.split, config, given, self.device, self.num_workers)
-        judge = None
+        weighting = make_weighting(self.split, config, given, self.device, self.workers)
+        validator = None
         if not len(self.split.valid):
             held_out = self.held_out_split(config.seed)
-            judge = make_weighting(held_out, config, given, self.device, self.num_workers)
+            validator = make_weighting(held_out, config, given, self.device, self.workers)
         weighting.on_fit = ValidationMrr(self.callbacks.on_mrr)
         try:
-            weighted = weighting.run(self.callbacks.on_progress, self.should_stop, judge)
+            weighted = weighting.run(self.callbacks.on_progress, self.should_stop, validator)
         except KeyboardInterrupt:
             if not self.callbacks.on_interrupt("weigh"):
                 raise
@@ -262,21 +259,6 @@ class Run:
             num = len(weighting.queries)
             self.cut.append(f"the refinement of {len(unrefined):,} of {num:,} queries")
         return weighted
-
-
-class ValidationMrr:
-    """The validation MRR of the queries so far, each with its latest fit; told to a callback."""
-
-    def __init__(self, on_mrr: Callable[[float], None]) -> None:
-        self.on_mrr = on_mrr
-        self.best: dict[int, tuple[float, int]] = {}  # the sum of reciprocal ranks, and their number
-
-    def __call__(self, query: int, fits: "Sequence[FitResult]") -> None:
-        """Take the best setting of a query's fits into account."""
-        sums = [ranks.sum(axis=0).max(initial=0.0) for ranks in (each.reciprocal_ranks for each in fits)]
-        self.best[query] = float(max(sums)), len(fits[0].reciprocal_ranks)
-        if num := sum(num for _, num in self.best.values()):
-            self.on_mrr(sum(total for total, _ in self.best.values()) / num)
 
 
 def run_training(training: "AnyTraining", callbacks: Callbacks, limit: Clock | None = None) -> None:
@@ -354,34 +336,20 @@ def learned_rules(model: "NeuralLP", num: int, queries: Iterable[int] | None = N
         yield from islice(extract_rules(model, query), num)
 
 
-def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Candidate]]:
-    """Return rules as candidates, by query; rules with other relations are left out.
-
-    A query without rules gets the inverted rules of its inverse, of the kinds that can be inverted.
-    """
-    found: defaultdict[int, list[Candidate]] = defaultdict(list)
-    for query, candidate in as_candidates(rules, relations):
-        found[query].append(candidate)
-    for query in list(found):
-        inverted = (get_kind(each.kind).invert(each, relations) for each in found[query])
-        found.setdefault(relations.inverse(query), [each for each in inverted if each is not None])
-    return dict(found)
-
-
 def make_weighting(
     split: Split,
     config: WeightingConfig,
     given: "Candidates | None" = None,
     device: str = "cpu",
-    num_workers: int = 1,
+    workers: "int | Workers" = 1,
 ) -> "Weighting":
     """Return what mines rules and fits their weights, with those `given`, on a device or in processes."""
     from ..weighting.fitting import Weighting
 
-    if device in ON_CPU and num_workers > 1:
-        from ..weighting.workers import ProcessWeighting
+    if device in ON_CPU and workers != 1:
+        from ..weighting.workers import DistributedWeighting
 
-        return ProcessWeighting(split, config, given, num_workers=num_workers)
+        return DistributedWeighting(split, config, given, workers=workers)
     if device in ON_CPU:
         return Weighting(split, config, given)
     from ..weighting.fitting_gpu import GpuWeighting

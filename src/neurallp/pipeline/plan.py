@@ -1,4 +1,4 @@
-"""A plan for data that nobody has seen: settings are chosen by trials on validation, one after the other.
+"""A plan for new data: settings are chosen by trials on validation, one after the other.
 
 A setting is chosen where it raises the MRR of the same questions by more than the standard error of the gain.
 Settings that are given are not tried. Without a time limit no clock decides anything: equal data, equal plan.
@@ -39,11 +39,11 @@ FIRST_KINDS = ("chain", "prior", "against")
 MAX_WORK = 2.4e9
 NUMBERS_OF_QUESTIONS = (8000, 4000, 2000, 1000, 500, 250)
 
-#: Feature values of a question for each entity, at most: on small dense graphs more rules say the same.
+#: Feature values of a question for each entity, at most: on small dense graphs more rules predict the same.
 ENTRIES_PER_ENTITY = 25
 
-#: Many questions are worth more than many feature values of each: fewer values, down to a least number, are
-#: taken for this many questions of a query.
+#: More questions raise the MRR more than more feature values of each: the number of values is lowered, down
+#: to a minimum, until this many questions of a query fit.
 WANTED_QUESTIONS = 4000
 MIN_ENTRIES = 2000
 
@@ -52,7 +52,7 @@ MIN_ENTRIES = 2000
 MAX_TRAINING_WORK = 3e8
 CONTROLLER_WORK = 25_000
 
-#: The least gain in MRR that is worth more rules; what doubles the work must gain twice as much.
+#: The least gain in MRR for which more rules are accepted; what doubles the work must gain twice as much.
 MIN_GAIN = 0.004
 
 #: The share of the time limit that trials may take.
@@ -294,7 +294,7 @@ DECISIONS = (
     Decision("num_candidates", more_candidates, is_ladder=True),
 )
 
-#: Settings of the neural model: who gives one of them wants it to be trained.
+#: Settings of the neural model: where one is given, the model is trained.
 NEURAL = {each.name for config in (ModelConfig, TrainingConfig) for each in fields(config)} - {"seed"}
 
 

@@ -10,10 +10,10 @@ from ..graph.knowledge_base import KnowledgeBase, Split
 from ..graph.questions import KnownAnswers, ask_both_ways
 from ..rules.rule import Rule, RuleSet
 from ..weighting.graph_index import GraphIndex
-from ..weighting.kinds import as_candidates
+from ..weighting.kinds import as_candidates, rules_as_candidates
 from ..weighting.kinds.base import Candidate
 from ..weighting.weighted_rules import WeightedQuery, WeightedRules
-from .learn import rules_as_candidates, rules_to_weigh, weigh_rules
+from .learn import rules_to_weigh, weigh_rules
 from .noisy_or import evidence, select_chains
 from .program import LearnedProgram, Program, RuleProgram
 

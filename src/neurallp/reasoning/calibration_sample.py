@@ -57,7 +57,7 @@ class Evidence:
     unknown: (
         Floats  # log of the fraction of all normalised scores that answers not known have; 0 without known
     )
-    domain: Floats  # log odds that the source has an answer at all, judged from its other relations
+    domain: Floats  # log odds that the source has an answer at all, estimated from its other relations
 
     def __len__(self) -> int:
         return len(self.queries)

@@ -1,4 +1,4 @@
-"""Domains: how likely an entity has any answer to a query, judged from the relations that it has."""
+"""Domains: how likely an entity has any answer to a query, estimated from the relations that it has."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,9 +50,9 @@ class Domains:
         return np.bincount(self._operators[places], minlength=len(self._sizes))
 
     def log_odds(self, sources: Ids, query: int) -> Floats:
-        """Return the log odds that sources have an answer, by the relation that speaks for it most.
+        """Return the log odds that sources have an answer, by the relation that makes it most likely.
 
-        A source without other relations is judged by the fraction of all entities that have an answer.
+        A source without other relations gets the fraction of all entities that have an answer.
         """
         rows, places = self._places(sources)
         base = (self._sizes[query] + 0.5) / (self.num_entities + 1.0)

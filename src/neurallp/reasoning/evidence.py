@@ -12,7 +12,7 @@ from .domains import Domains
 
 
 class GraphEvidence:
-    """What is known of sources on the facts of one graph, to judge scores with."""
+    """What is known of sources on one graph, from which the probability of a score is computed."""
 
     def __init__(self, operators: Operators, logarithmic: bool) -> None:
         self.operators, self.logarithmic, self.known = operators, logarithmic, KnownFacts(operators)

@@ -1,4 +1,4 @@
-"""Evidence for known facts, each judged as if it alone were not known."""
+"""Evidence for known facts, each scored as if it alone were not known."""
 
 from collections.abc import Iterator
 

@@ -133,7 +133,7 @@ class Reasoner(BaseReasoner):
     def why_not(self, head: str, relation: str, tail: str, k: int = 3) -> WhyNot:
         """Return the `k` weightiest rules that lack one fact to reach (head, relation, tail).
 
-        And the rules that speak against it. An answer follows where a rule reaches it and it scores above 0;
+        And the rules against it. An answer follows where a rule reaches it and it scores above 0;
         a prior alone does not count.
         """
         source, query, answer, found = self._answer(head, relation, tail)
@@ -164,7 +164,7 @@ class Reasoner(BaseReasoner):
         seed: int = 0,
         on_done: Callable[[int], None] = lambda num: None,
     ) -> Audit:
-        """Return the facts that the rules find least likely, each judged as if it alone were not known.
+        """Return the facts that the rules find least likely, each scored as if it alone were not known.
 
         Only facts of a relation or of an entity where one is given. At most `sample` facts are looked at
         (None: 20,000; 500 without weighted rules), drawn by `seed`; `Audit.num_examined` says how many.

@@ -13,7 +13,7 @@ from .calibration_sample import Sample
 #: Bins of equal width over which reliability is measured.
 NUM_BINS = 10
 
-#: Answers of this probability or more are measured apart: most are far below, which is easily right.
+#: Answers of this probability or more are measured separately: most are far below, where being right is easy.
 LIKELY = 0.05
 
 

@@ -1,4 +1,4 @@
-"""Verdicts on claims: whether a fact is known, likely, unlikely, or nothing can be said."""
+"""Verdicts on claims: whether a fact is known, likely, unlikely, or unknown."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -25,7 +25,7 @@ class Verdict:
     `true`: it is a known fact; `likely` and `unlikely`: its probability is at least `threshold`, or below;
     `unknown`: no rule but a prior applies, or a name is not known, as `problem` says. The probability of a
     known fact, and its proof, are those that it would have if it were not known. A claim is asked from head
-    to tail and from tail to head, and judged by the question that finds it more likely.
+    to tail and from tail to head, and the verdict is that of the question that finds it more likely.
     """
 
     head: str
@@ -53,6 +53,8 @@ class Verdict:
 
 def verify(reasoner: "Reasoner", claim: Triple, k: int = 3, threshold: float = LIKELY) -> Verdict:
     """Return the verdict on a claim, with up to `k` reasons for and against it."""
+    if not 0 <= threshold <= 1:
+        raise ConfigError(f"The threshold is a probability from 0 to 1, got {threshold}.")
     head, relation, tail = claim[::-1] if is_inverse(claim[1]) else claim
     relation = relation_of(relation)
     try:

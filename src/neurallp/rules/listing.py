@@ -1,4 +1,4 @@
-"""Rules in the order in which a person reads them: reasons first, then what speaks against, in groups.
+"""Rules in the order in which a person reads them: reasons first, then rules against, in groups.
 
 Rules that predict nearly the same pairs form one group, which is shown by its first rule. The order is by
 clarity: a lower bound of the share of right conclusions among the paths along the body. A rule that states a
@@ -50,7 +50,7 @@ class RuleGroup:
 
 @dataclass(frozen=True)
 class Listing:
-    """The rules of one query: the reasons for an answer, and what speaks against one."""
+    """The rules of one query: the reasons for an answer, and the rules against one."""
 
     query: str
     reasons: tuple[RuleGroup, ...]
@@ -120,8 +120,8 @@ def list_rules(
 
     `labels` are what entities are called in examples.
 
-    What speaks against an answer is ordered by weight: a rule against is good where few conclusions are
-    right. A prior raises or lowers the scores of all answers and is listed last.
+    Rules against an answer are ordered by weight: such a rule is good where few conclusions are right.
+    A prior raises or lowers the scores of all answers and is listed last.
     """
     first = order if kb is not None else "weight"
     reasons = in_order((rule for rule in rules if not (rule.is_against or rule.ignores_source)), first)
@@ -185,7 +185,7 @@ class _Grouping:
         return self.labels.get(name, name)
 
     def _tried(self, rule: Rule) -> Iterator[tuple[int, int]]:
-        """Yield conclusions of a rule that are right, or where it speaks against its conclusions, wrong."""
+        """Yield conclusions of a rule that are right, or wrong where the rule is against them."""
         known = self.facts[:, 0] * len(self.kb.entities) + self.facts[:, 1]
         rows, answers = np.divmod(self._pairs(rule), len(self.kb.entities))
         sources = self.sources[rows]

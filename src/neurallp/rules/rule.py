@@ -69,7 +69,7 @@ class Rule:
 
     @property
     def stated_confidence(self) -> float:
-        """The confidence to tell others: counted on facts, or else the number that the rule came with."""
+        """The confidence to show and export: counted on facts, or else the number that the rule came with."""
         measured = self.measured_confidence
         return self.confidence if measured is None else measured
 
@@ -77,7 +77,7 @@ class Rule:
     def pca_confidence(self) -> float | None:
         """AMIE's confidence under the partial completeness assumption; None if not counted.
 
-        A prediction counts as wrong only where the source has some answer: one without any is not known.
+        A prediction counts as wrong only where the source has some answer: otherwise it is not known.
         """
         if self.support is None or self.num_answerable is None:
             return None

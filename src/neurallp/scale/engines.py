@@ -1,17 +1,22 @@
 """Where the statements run: DuckDB in this process, or Spark on this machine or a cluster."""
 
+import os
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import ConfigError, DataError, import_extra
-from ..io.duckdb import Database, open_database
+from ..io.duckdb import MEMORY, Database, open_database
 from ..io.rules.sql import literal
 
 #: The address of a Spark that runs in this process's machine, on all its cores.
 LOCAL_SPARK = "local[*]"
+
+#: What addresses of Spark Connect start with.
+CONNECT = "sc://"
 
 
 class Engine(Protocol):
@@ -151,29 +156,38 @@ def open_engine(name: str, folder: Path, *, memory: str, address: str | None = N
         with open_database(folder, memory) as database:
             yield DuckDBEngine(database)
     elif name == "spark":
-        session, is_own = _session(address or LOCAL_SPARK, memory)
-        try:
+        with open_session(address or LOCAL_SPARK, memory) as session:
             yield SparkEngine(session, folder)
-        finally:
-            if is_own:
-                session.stop()
     else:
         raise ConfigError(f"The engine must be duckdb or spark, got {name!r}.")
 
 
-def _session(address: str, memory: str) -> tuple[Any, bool]:
-    """Return a session and whether it was started here; one that runs already is used."""
+@contextmanager
+def open_session(address: str, memory: str = MEMORY) -> Iterator[Any]:
+    """Yield a Spark session, and stop it; one that runs already is used and left running."""
     spark = import_extra("pyspark.sql", "spark").SparkSession
-    if address.startswith("sc://"):
-        return spark.builder.remote(address).getOrCreate(), True
-    if (active := spark.getActiveSession()) is not None:
-        return active, False
-    builder = spark.builder.master(address).appName("neurallp")
+    if (active := spark.getActiveSession()) is not None and not address.startswith(CONNECT):
+        yield active
+        return
+    session = _connect(spark.builder, address, memory)
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def _connect(builder: Any, address: str, memory: str) -> Any:
+    """Return a session of an address."""
+    if address.startswith(CONNECT):
+        return builder.remote(address).getOrCreate()
+    if address.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     options = {
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": memory.lower().removesuffix("b"),
         "spark.sql.adaptive.enabled": "true",
     }
+    builder = builder.master(address).appName("neurallp")
     for key, value in options.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate(), True
+    return builder.getOrCreate()

@@ -3,7 +3,7 @@
 Thinning drops rules without which the fit is as good, and fits the others anew. The importance of a rule is
 by how much the loss would rise without it, summed over the questions learned from. Of rules that predict the
 same each has little importance while the others are there, so at most half are dropped at a time, and the
-others are fitted anew before they are judged again.
+others are fitted anew before their importance is computed again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,13 +28,13 @@ BYTES_PER_ENTRY = 12
 #: Least rise of the loss without a rule, as a share of what all rules explain; validation chooses one.
 LEVELS = (1e-4, 1e-3)
 
-#: In nats, the least rise at any level: a weight that means nothing fits that much by chance.
+#: In nats, the least rise at any level: a weight without meaning lowers the loss that much by chance.
 NOISE = 0.3
 
 #: The share of rules that is kept at least each time some are dropped.
 MIN_KEPT = 0.5
 
-#: The share of rules below which what is left to drop is not worth fitting anew for.
+#: Below this share of rules left to drop, dropping ends: fitting anew takes longer than it saves.
 FEW = 0.1
 
 #: Times that rules are dropped at one level, at most.

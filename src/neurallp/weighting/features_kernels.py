@@ -88,7 +88,7 @@ def scratch_for(num_entities: int, num_operators: int, max_length: int) -> Scrat
 
 
 def entries_for(num: int, precision: type = np.float32) -> Entries:
-    """Return room for `num` entries in as many segments; memory pages that are never written cost nothing."""
+    """Return empty arrays for `num` entries in as many segments; pages never written take no memory."""
     forward: FeatureValues = np.empty(num, precision)
     backward: FeatureValues = np.empty(num, precision)
     bounds = np.zeros(num + 1, np.int64)

@@ -36,7 +36,7 @@ from .weighted_rules import WeightedQuery, WeightedRules
 #: The share of passes that a first fit takes.
 PILOT_EFFORT = 0.5
 
-#: Validation questions that a first fit is judged on, at most.
+#: Validation questions that a first fit is evaluated on, at most.
 MAX_JUDGED = 200
 
 T = TypeVar("T")
@@ -111,7 +111,7 @@ class Weighting:
         self,
         on_done: Callable[[int], None] = lambda num: None,
         should_stop: Callable[[], bool] = lambda: False,
-        judge: "Weighting | None" = None,
+        validator: "Weighting | None" = None,
     ) -> WeightedRules:
         """Return the weighted rules.
 
@@ -119,10 +119,10 @@ class Weighting:
         refined, those with most facts first. `on_done` is called with a number of facts, in all twice the
         number of facts of the graph. Once `should_stop` returns True, the rules so far are returned: queries
         without a fit have their prior alone, and `unrefined` lists those not refined. Where there is no
-        validation part, a `judge` with a part of the facts held out makes the cheap fits.
+        validation part, a `validator` with a part of the facts held out makes the cheap fits.
         """
         self.should_stop = should_stop
-        first = judge or self
+        first = validator or self
         first.should_stop, first.on_fit = should_stop, self.on_fit
         pool = ThreadPoolExecutor(self.num_threads)
         try:

@@ -13,6 +13,7 @@ from ..config import WeightingConfig
 from ..evaluation import realistic_rank
 from ..graph.arrays import Floats, Ids
 from ..graph.questions import Questions
+from .adam_kernels import EPSILON, FIRST_DECAY, LAST_RATE, SECOND_DECAY
 from .choice import Choice
 from .features_gpu import Block, GpuFeatureWalker
 from .features_kernels import QuestionBatch
@@ -154,10 +155,27 @@ class GpuQueryFit(QueryFit):
     def _like_values(self, array: Floats) -> Tensor:
         return self._tensor(array)
 
-    def _ids(self, order: Ids) -> Tensor:
-        return self._tensor(order)  # once for a pass: the device waits for each copy
+    def _fit_batches(self, examples: _GpuExamples, order: Ids, total: int) -> None:
+        columns = self._tensor(order)  # once for a pass: the device waits for each copy
+        for start in range(0, len(order), self.config.batch_size):
+            self.worker.weighting.check_stop()
+            self._gradient(examples, columns[start : start + self.config.batch_size])
+            self._step(total)
+
+    def _step(self, total: int) -> None:
+        """Take one step of Adam within the bounds, as `adam_kernels` does."""
+        self.num_steps += 1
+        self.gradients += self.penalties * self.values
+        self.first += (1 - FIRST_DECAY) * (self.gradients - self.first)
+        self.second += (1 - SECOND_DECAY) * (self.gradients**2 - self.second)
+        share = max(LAST_RATE, 1 - (1 - LAST_RATE) * self.num_steps / total)
+        mean = self.first / (1 - FIRST_DECAY**self.num_steps)
+        variance = self.second / (1 - SECOND_DECAY**self.num_steps)
+        change = self.config.learning_rate * share * mean / (variance**0.5 + EPSILON)
+        self.values = (self.values - change).clip(self.lower, self.upper)
 
     def _gradient(self, examples: _GpuExamples, columns: Tensor) -> None:
+        """Set the gradients to those of a batch's mean loss."""
         features = examples.values.index_select(2, columns)
         answers, each = examples.answers[columns], torch.arange(len(columns), device=columns.device)
         # Faster than torch's softmax, which visits the entities of a column one after another.

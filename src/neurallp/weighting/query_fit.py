@@ -9,6 +9,7 @@ import numpy as np
 
 from ..graph.arrays import Flags, Floats, Ids
 from ..graph.questions import KnownAnswers, Questions, excludes_source
+from .adam_kernels import AdamState, Schedule, fit_batches
 from .features import ask
 from .features_kernels import QuestionBatch
 from .fitting_kernels import (
@@ -16,7 +17,6 @@ from .fitting_kernels import (
     DenseValues,
     Parameters,
     add_removal_losses,
-    batch_gradient,
     count_right,
     list_entities,
     rank_settings,
@@ -28,6 +28,9 @@ from .weighted_rules import WeightedQuery
 
 if TYPE_CHECKING:
     from .fitting import Worker
+
+#: Batches between two looks at whether the run is to stop.
+BATCHES_AT_ONCE = 20
 
 #: Added to the wrong predictions of a direct link, so that its odds stay finite.
 ODDS_SMOOTHING = 5.0
@@ -161,11 +164,7 @@ class QueryFit:
                 self._initialise_direct_links()
             self.is_warm = True
             for _ in range(num_passes):
-                order = self._ids(rng.permutation(len(examples.answers)))
-                for start in range(0, len(order), config.batch_size):
-                    self.worker.weighting.check_stop()
-                    self._gradient(examples, order[start : start + config.batch_size])
-                    self._step(num_batches * num_passes)
+                self._fit_batches(examples, rng.permutation(len(examples.answers)), num_batches * num_passes)
 
     def _training_examples(self, questions: Questions) -> Iterator[Any]:
         """Yield the examples to learn from; those that fit into memory at once are computed once."""
@@ -220,17 +219,6 @@ class QueryFit:
         weights = np.abs(self._rule_weights(self.values)).sum(axis=(1, 2))
         importance: Floats = weights * np.sqrt(np.maximum(self.counts[:, 1], 1))
         return importance
-
-    def _step(self, total: int) -> None:
-        """Take one step of Adam within the bounds; the learning rate falls to a tenth over `total` steps."""
-        self.num_steps += 1
-        self.gradients += self.penalties * self.values
-        self.first += 0.1 * (self.gradients - self.first)
-        self.second += 0.001 * (self.gradients**2 - self.second)
-        rate = self.config.learning_rate * max(0.1, 1 - 0.9 * self.num_steps / total)
-        mean = self.first / (1 - 0.9**self.num_steps)
-        variance = self.second / (1 - 0.999**self.num_steps)
-        self.values = (self.values - rate * mean / (variance**0.5 + 1e-8)).clip(self.lower, self.upper)
 
     # Validation
 
@@ -304,18 +292,24 @@ class QueryFit:
         """Return an array on the device of the weights."""
         return array
 
-    def _ids(self, order: Ids) -> Any:
-        """Return the order of a pass on the device of the examples."""
-        return order
-
     def _count(self, examples: Any) -> None:
         """Count how many entities each rule predicts, and how many of them are right."""
         count_right(examples, self.counts)
 
-    def _gradient(self, examples: Any, batch: Any) -> None:
-        """Set the gradients to those of a batch's mean loss."""
-        weights, gradients = self._parameters(self.values), self._parameters(self.gradients)
-        batch_gradient(examples, batch, weights, self.fitted, self.dense, self._buffer, gradients)
+    def _fit_batches(self, examples: Any, order: Ids, total: int) -> None:
+        """Take a step of Adam for each batch of questions; the learning rate falls over `total` steps."""
+        size = self.config.batch_size
+        parameters = self._parameters(self.values), self._parameters(self.gradients)
+        state = AdamState(
+            self.values, self.gradients, self.first, self.second, self.lower, self.upper, self.penalties
+        )
+        for start in range(0, len(order), size * BATCHES_AT_ONCE):
+            self.worker.weighting.check_stop()
+            now = order[start : start + size * BATCHES_AT_ONCE]
+            schedule = Schedule(self.config.learning_rate, self.num_steps, total)
+            rest = self.fitted, self.dense, self._buffer
+            fit_batches(examples, now, size, parameters, state, schedule, *rest)
+            self.num_steps += -(-len(now) // size)
 
     @property
     def _buffer(self) -> Buffer:

@@ -101,7 +101,7 @@ class WeightedRules:
 
 
 class ExcludedCandidates:
-    """The one place that says which entities scorers of weighted rules give minus infinity."""
+    """Which entities are no candidates: scorers of weighted rules give them minus infinity."""
 
     def __init__(self, weighted: WeightedRules, operators: Operators) -> None:
         self.weighted, self.operators = weighted, operators

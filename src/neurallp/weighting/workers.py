@@ -1,14 +1,14 @@
 """Weighting in several processes: queries are fitted independently, so each process takes some of them.
 
 Every fit depends on the facts, the settings and its query alone, so the weights are the same bytes as those
-of one process. The queries of a process that is lost are fitted again in a new one.
+of one process. The queries of a process that is lost are fitted again in another.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from typing import Any
+from typing import Any, Protocol
 
 from ..config import WeightingConfig
 from ..errors import NeuralLPError
@@ -23,6 +23,13 @@ MAX_RESTARTS = 5
 #: Seconds between two looks at whether the run is to stop.
 PATIENCE = 1.0
 
+#: What makes the weighting of a worker process.
+Settings = tuple[Split, WeightingConfig, Candidates]
+
+#: A function of a module, which worker processes import, and the arguments of each call by number.
+Work = Callable[..., Any]
+Tasks = Mapping[int, tuple[Any, ...]]
+
 #: The weighting of a worker process.
 _own: list[Weighting] = []
 
@@ -31,14 +38,33 @@ class LostWorkersError(NeuralLPError):
     """Worker processes that are lost again and again."""
 
 
-class ProcessWeighting(Weighting):
+class Workers(Protocol):
+    """Where the processes run."""
+
+    def attempt(
+        self, settings: Settings, work: Work, tasks: Tasks, should_stop: Callable[[], bool]
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield numbers and results of tasks as they are done, until all are or a process is lost.
+
+        Each process calls `start` with the settings first. The result of a task that a stopped run did not
+        begin is None.
+        """
+        ...
+
+
+class DistributedWeighting(Weighting):
     """A weighting whose queries are fitted in worker processes; each holds the facts and one thread."""
 
     def __init__(
-        self, split: Split, config: WeightingConfig, given: Candidates | None = None, *, num_workers: int
+        self,
+        split: Split,
+        config: WeightingConfig,
+        given: Candidates | None = None,
+        *,
+        workers: int | Workers,
     ) -> None:
         super().__init__(split, config, given, num_threads=1)
-        self.num_workers = num_workers
+        self.workers: Workers = LocalWorkers(workers) if isinstance(workers, int) else workers
 
     def _pilot_all(
         self, queries: Sequence[int], pool: Executor, on_done: Callable[[int], None]
@@ -54,30 +80,37 @@ class ProcessWeighting(Weighting):
         found = self.distribute(_refine, list(choices.items()))
         return self._collect([*choices], found, lambda num: on_done(num - num // 2))
 
-    def distribute(self, work: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+    def distribute(self, work: Work, tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
         """Yield the result of each task in order; None for those that a stopped run did not begin."""
         done: dict[int, Any] = {}
         place, restarts = 0, 0
+        settings = self.split, self.config, self.given
         while place < len(tasks):
             if restarts > MAX_RESTARTS:
                 raise LostWorkersError(
-                    f"Worker processes were lost {restarts} times. "
-                    f"Is there memory for {self.num_workers} of them?"
+                    f"Worker processes were lost {restarts} times. Is there memory for all of them?"
                 )
             restarts += 1
-            for number, result in self._attempt(work, {i: t for i, t in enumerate(tasks) if i not in done}):
+            left = {number: task for number, task in enumerate(tasks) if number not in done}
+            for number, result in self.workers.attempt(settings, work, left, self.should_stop):
                 done[number] = result
                 while place in done:
                     yield done[place]
                     place += 1
 
-    def _attempt(
-        self, work: Callable[..., Any], tasks: Mapping[int, tuple[Any, ...]]
+
+class LocalWorkers:
+    """Processes on this machine."""
+
+    def __init__(self, num: int) -> None:
+        self.num = num
+
+    def attempt(
+        self, settings: Settings, work: Work, tasks: Tasks, should_stop: Callable[[], bool]
     ) -> Iterator[tuple[int, Any]]:
         """Yield numbers and results of tasks as they are done, until all are or a process is lost."""
-        settings = self.split, self.config, self.given
         context = get_context("spawn")
-        with ProcessPoolExecutor(self.num_workers, context, initializer=_start, initargs=settings) as pool:
+        with ProcessPoolExecutor(self.num, context, initializer=start, initargs=settings) as pool:
             waiting: dict[Future[Any], int] = {pool.submit(work, *task): i for i, task in tasks.items()}
             while waiting:
                 for future in wait(waiting, PATIENCE, FIRST_COMPLETED).done:
@@ -86,12 +119,12 @@ class ProcessWeighting(Weighting):
                         yield number, None
                     elif not isinstance(future.exception(), BrokenProcessPool):
                         yield number, future.result()
-                if self.should_stop():
+                if should_stop():
                     for future in waiting:
                         future.cancel()
 
 
-def _start(split: Split, config: WeightingConfig, given: Candidates) -> None:
+def start(split: Split, config: WeightingConfig, given: Candidates) -> None:
     """Make the weighting of a worker process."""
     _own[:] = [Weighting(split, config, given, num_threads=1)]
 

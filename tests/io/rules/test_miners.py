@@ -128,3 +128,9 @@ def test_a_chain_is_found_again_from_its_atoms_in_any_order(body, random):
 def test_counts_and_confidences_that_nothing_can_have_are_refused(line):
     with pytest.raises(FormatError, match=r"rules.txt:1: expected predictions, support, confidence"):
         anyburl.parse(f"{line}\tuncle(X,Y) <= father(X,A), brother(A,Y)\n", Path("rules.txt"))
+
+
+def test_anyburl_is_recognised_by_the_arrow_of_its_first_line():
+    assert anyburl.recognizes("1\t1\t1.0\tr(X,Y) <= s(X,Y)\n")
+    assert not anyburl.recognizes("other\n1\t1\t1.0\tr(X,Y) <= s(X,Y)\n")
+    assert not anyburl.recognizes("r(X,Y)<=s(X,Y)")

@@ -1,11 +1,20 @@
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from neurallp import FormatError, Rule, RuleSet
-from neurallp.io.rules.table import COLUMNS, format_rules, read_rules, write_rules
+from neurallp.io.rules.table import (
+    COLUMNS,
+    format_rules,
+    read_rules,
+    recognizes,
+    render,
+    safe_rule,
+    write_rules,
+)
 
 UNCLE = Rule("uncle", ("father", "brother"), 0.5, 1.0, distinct_ends=True, support=3, num_predictions=4)
 BACK = Rule("~uncle", ("~brother", "~father"), 0.25, 0.5)
@@ -91,3 +100,17 @@ def test_all_faults_are_told_at_once_each_with_its_line(path):
 def test_a_file_that_is_not_utf_8_is_refused(path):
     path.write_bytes(format_rules([UNCLE]).encode().replace(b"father", b"f\xe4ther"))
     assert "is not UTF-8" in message_of(path)
+
+
+def test_a_table_is_recognised_by_its_columns():
+    assert recognizes(format_rules([]))
+    assert recognizes("body\tconfidence\ttarget\nx")
+    assert not recognizes("body\tconfidence\nx")
+    assert not recognizes("x\nbody\tconfidence\ttarget")
+    assert render([Rule("r", ("s",), 0.5)], {}) == format_rules([Rule("r", ("s",), 0.5)])
+
+
+def test_no_field_of_a_safe_rule_begins_like_a_formula():
+    rule = Rule("=r", ("=s",), 0.5, kind="unary", answer="@a", weight=-1.0)
+    assert safe_rule(rule) == replace(rule, target="'=r", answer="'@a")
+    assert safe_rule(Rule("r", ("s",), 0.5)) == Rule("r", ("s",), 0.5)

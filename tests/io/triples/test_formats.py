@@ -30,7 +30,7 @@ def require_extra(suffix):
 
 
 @pytest.mark.parametrize("packed", ["", ".gz"])
-@pytest.mark.parametrize("suffix", READERS)
+@pytest.mark.parametrize("suffix", [suffix for suffix in READERS if suffix in WRITERS])
 def test_odd_names_are_read_back(suffix, packed, tmp_path):
     require_extra(suffix)
     path = tmp_path / f"facts{suffix}{packed}"
@@ -85,4 +85,4 @@ def test_formats_that_are_only_written_are_not_read(tmp_path):
 def test_every_registered_module_can_read_or_write():
     assert all(hasattr(module, "read") for module in READERS.values())
     assert all(hasattr(module, "write") for module in WRITERS.values())
-    assert READERS.keys() <= WRITERS.keys()
+    assert READERS.keys() - WRITERS.keys() == {".nq", ".trig"}

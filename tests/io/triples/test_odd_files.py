@@ -11,6 +11,8 @@ from neurallp.io.triples import load, read_file
 ANNA, BOB = ("anna", "mother", "eve"), ("bob", "uncle", "carl")
 TSV = "anna\tmother\teve\nbob\tuncle\tcarl\n"
 CSV = TSV.replace("\t", ",")
+NQ_PLAIN = "".join(" ".join(f"<urn:neurallp:{name}>" for name in row) + " .\n" for row in (ANNA, BOB))
+NQ = NQ_PLAIN.replace(" .", " <urn:neurallp:g> .", 1)
 NT = "<http://ex.org/anna> <http://ex.org/mother> <http://ex.org/eve> .\n"
 
 #: Files that are read: name, content, triples.
@@ -37,6 +39,24 @@ SOUND = {
     "no line end at the end": ("kb.tsv", TSV.rstrip()),
     "gzip": ("kb.tsv.gz", gzip.compress(TSV.encode(), mtime=0)),
     "a suffix in capitals": ("KB.CSV", CSV),
+    "comments": ("kb.tsv", "# my family\n" + TSV.replace("\n", "\n# more\n")),
+    "comments between spaces": ("kb.txt", "# my family\n" + TSV.replace("\t", " ")),
+    "the separator in the first line, as Excel wants it": ("kb.csv", "sep=;\n" + CSV.replace(",", ";")),
+    "a decimal comma, a mark and semicolons": (
+        "kb.csv",
+        "\ufeffsubject;predicate;object;share\r\nanna;mother;eve;1,5\r\nbob;uncle;carl;0,5\r\n",
+    ),
+    "a header in Spanish": ("kb.csv", "sujeto,predicado,objeto\n" + CSV),
+    "a header of Neo4j": ("kb.csv", ":START_ID,:END_ID,:TYPE\nanna,eve,mother\nbob,carl,uncle\n"),
+    "the index of a data frame": ("kb.csv", ",head,relation,tail\n0,anna,mother,eve\n1,bob,uncle,carl\n"),
+    "an edge list with types": ("kb.csv", "source,target,type\nanna,eve,mother\nbob,carl,uncle\n"),
+    "columns without a name at the end": ("kb.csv", "head,relation,tail,,\n" + CSV.replace("\n", ",,\n")),
+    "spaces that do not break": ("kb.csv", CSV.replace(",", "\u00a0,")),
+    "UTF-16 with semicolons": ("kb.csv", CSV.replace(",", ";").replace("\n", "\r\n").encode("utf-16")),
+    "semicolons in gzip": ("kb.csv.gz", gzip.compress(CSV.replace(",", ";").encode(), mtime=0)),
+    "tabs and spaces mixed": ("kb.txt", "anna\tmother eve\nbob uncle\tcarl\n"),
+    "N-Quads": ("kb.nq", NQ),
+    "TriG": ("kb.trig", f"<urn:neurallp:g> {{ {NQ_PLAIN} }}"),
     "fields with spaces around": ("kb.csv", CSV.replace(",", " , ")),
 }
 
@@ -64,6 +84,25 @@ REFUSED = {
     "literals alone": ("kb.nt", '<a:b> <a:c> "x" .\n<a:b> <a:d> "4" .\n', ": all 2 triples end in a literal"),
     "one entity": ("kb.tsv", "anna\tknows\tanna\n", ": 'anna' is the only entity with facts"),
     "a quote that stays open": ("kb.csv", '"anna,mother,eve\n', ":1: not CSV (unexpected end of data)."),
+    "a zip archive": ("kb.zip", b"PK\x03\x04\x14\x00", ": unknown format: .zip. Unpack it."),
+    "an Excel sheet by its name": ("kb.xlsx", b"PK\x03\x04", ".xlsx. Save the sheet as CSV UTF-8."),
+    "JSON lines": (
+        "kb.jsonl",
+        '{"head": "anna"}',
+        ".jsonl. Write its triples as .tsv or .csv: head, relation",
+    ),
+    "JSON-LD": ("kb.jsonld", "{}", ".jsonld. Convert it to .nt or .ttl."),
+    "curly quotes of Windows": (
+        "kb.tsv",
+        "anna\tsaid\t\u201chi\u201d\n".encode("cp1252"),
+        ":1: byte 11 of the line (0x93)",
+    ),
+    "an empty head": ("kb.tsv", TSV + "\tuncle\tcarl\n", ":3: the head is empty"),
+    "a relation like an inverse": (
+        "kb.tsv",
+        "anna\t~mother\teve\n",
+        ":1: relation '~mother' starts with '~'",
+    ),
     "no suffix": ("kb", TSV, ": unknown format: a name without suffix."),
 }
 
@@ -76,6 +115,8 @@ def write(folder, name, content):
 
 @pytest.mark.parametrize("what", SOUND)
 def test_the_triples_are_read_from(what, tmp_path):
+    if SOUND[what][0].endswith((".nq", ".trig")):
+        pytest.importorskip("pyoxigraph", reason="neurallp[formats]")
     assert read_file(write(tmp_path, *SOUND[what])).triples == [ANNA, BOB]
 
 
@@ -91,6 +132,23 @@ def test_one_sentence_tells_what_is_wrong_with(what, tmp_path):
     assert message.startswith(str(path))
     assert told in message
     assert len(message.split("\n")) <= 2
+
+
+def test_columns_in_another_order_are_told_with_the_order_that_is_likely(tmp_path):
+    rows = [(f"p{i}", f"q{i * 7 % 160}", ("knows", "likes")[i % 2]) for i in range(160)]
+    for name, places, likely in (("a.tsv", (0, 1, 2), "1,3,2"), ("b.tsv", (2, 0, 1), "2,1,3")):
+        lines = "".join("\t".join(row[place] for place in places) + "\n" for row in rows)
+        with pytest.warns(DataWarning, match=f"column 2 has 160 different relations .* --columns {likely}"):
+            load(write(tmp_path, name, lines))
+
+
+def test_nodes_without_a_label_have_the_same_names_whenever_a_file_is_read(tmp_path):
+    pytest.importorskip("pyoxigraph", reason="neurallp[formats]")
+    path = write(
+        tmp_path, "kb.ttl", "@prefix e: <http://e.org/> . e:a e:knows [ e:lives e:rome ; e:likes e:b ] ."
+    )
+    assert read_file(path).triples == read_file(path).triples
+    assert {row[0] for row in read_file(path).triples} == {"_:kb-1", "http://e.org/a"}
 
 
 def test_one_fact_is_a_knowledge_base(tmp_path):

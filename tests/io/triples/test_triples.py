@@ -128,8 +128,8 @@ def test_a_folder_without_train_is_refused_with_what_it_has(write):
     folder = write("set/valid.tsv").parent
     write("set/notes.md")
     assert message_of(load, folder) == (
-        f"{folder} has no train file (train.tsv, .csv, .txt, .parquet, .nt, .ttl or .rdf, also .gz). "
-        "It has notes.md, valid.tsv."
+        f"{folder} has no train file (train.tsv, .csv, .txt, .parquet, .nt, .ttl, .rdf, .nq or .trig, also "
+        ".gz). It has notes.md, valid.tsv."
     )
 
 
@@ -240,10 +240,10 @@ def test_a_damaged_gzip_is_refused(write, damage):
     assert message_of(load, path, error=FormatError).startswith(f"{path}: damaged gzip (")
 
 
-@pytest.mark.parametrize("name", ["kb.xlsx", "kb", "kb.gz"])
+@pytest.mark.parametrize("name", ["kb.abc", "kb", "kb.gz"])
 def test_an_unknown_format_is_refused_with_those_that_are_known(write, name):
     message = message_of(load, write(name), error=FormatError)
-    assert "Use .tsv, .csv, .txt, .parquet, .nt, .ttl or .rdf, each also as .gz." in message
+    assert "Use .tsv, .csv, .txt, .parquet, .nt, .ttl, .rdf, .nq or .trig, each also as .gz." in message
 
 
 def test_a_path_that_is_not_there_is_answered_with_the_nearest_name(write):

@@ -8,15 +8,15 @@ import pytest
 
 from neurallp import ConfigError, load_model
 from neurallp.config import KINDS, WeightingConfig
-from neurallp.config.kinds import KindEntry
+from neurallp.config.registry import KindEntry
 from neurallp.graph.knowledge_base import name_parts
 from neurallp.io.rules.table import read_rules, write_rules
-from neurallp.pipeline.learn import rules_as_candidates, weigh_rules
+from neurallp.pipeline.learn import weigh_rules
 from neurallp.weighting import kinds
 from neurallp.weighting.fitting import Weighting
 from neurallp.weighting.fitting_gpu import GpuWeighting
 from neurallp.weighting.graph_index import GraphIndex
-from neurallp.weighting.kinds import compile_rules, get_kind, get_kinds, is_dense
+from neurallp.weighting.kinds import compile_rules, get_kind, get_kinds, is_dense, rules_as_candidates
 from neurallp.weighting.kinds.base import Candidate, DenseKind, Kind
 
 QUICK = WeightingConfig(

@@ -130,7 +130,7 @@ def import_rules(path: AnyPath, form: str) -> RuleFile:
 
 
 def guess_format(path: AnyPath) -> str:
-    """Return which of `IMPORTS` a file of rules is in, judged by its first lines."""
+    """Return which of `IMPORTS` a file of rules is in, by its first lines."""
     text = read_utf8(path).lstrip()
     for form, module in IMPORTS.items():
         if _module(module).recognizes(text):

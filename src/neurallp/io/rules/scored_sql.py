@@ -12,7 +12,7 @@ from . import calibrated_sql, feature_sql
 from .scored import CHAINS, ScoredRule, scored_rules
 from .sql import insert, literal, number
 
-#: What tells the rules apart that are walked together, and their weights.
+#: The columns that identify rules that are walked together, and their weights.
 KEYS = ("number",)
 WEIGHTS = ("o.indicator", "o.forward", "o.backward")
 

@@ -33,7 +33,11 @@ READERS: dict[str, ModuleType] = {
 }
 
 #: Suffix -> the module that writes it.
-WRITERS: dict[str, ModuleType] = {**READERS, ".pl": prolog, ".problog": prolog}
+WRITERS: dict[str, ModuleType] = {
+    **{suffix: module for suffix, module in READERS.items() if suffix not in rdf.QUADS},
+    ".pl": prolog,
+    ".problog": prolog,
+}
 
 #: File name -> part of a split; facts and train come first, so that their names get the lowest ids.
 PARTS = {"facts": "facts", "train": "train", "valid": "valid", "dev": "valid", "test": "test"}
@@ -63,6 +67,7 @@ def load(data: Data, columns: Sequence[str] = (), *, numbers: bool = False) -> K
     for file in files.values():
         _warn_of_literals(file)
         _warn_of_header(file)
+        _warn_of_order(file)
     prefixes = {name: iri for file in files.values() for name, iri in file.prefixes.items()}
     split = name_parts({part: file.triples for part, file in files.items()}, prefixes)
     num_entities, num_relations = _count_known(split)
@@ -157,7 +162,8 @@ def _require_suffix(path: Path, known: Iterable[str]) -> str:
     suffix = suffix_of(path)
     if suffix not in known:
         what = suffix or "a name without suffix"
-        raise FormatError(f"{path}: unknown format: {what}. Use {_listed(known)}, each also as .gz.")
+        advice = layout.ADVICE.get(suffix) or f"Use {_listed(known)}, each also as .gz."
+        raise FormatError(f"{path}: unknown format: {what}. {advice}")
     return suffix
 
 
@@ -210,6 +216,17 @@ def _warn_of_header(file: TripleFile) -> None:
         where = f"{file.path}:{file.lines[0]}"
         told = f"{where}: {', '.join(first)} may be a header: none of its names occurs again."
         warnings.warn(f"{told} If so, give --columns {','.join(first)}.", DataWarning, stacklevel=3)
+
+
+def _warn_of_order(file: TripleFile) -> None:
+    if columns := layout.suspect_order(file.triples):
+        num = len({row[1] for row in file.triples})
+        told = f"{file.path}: column 2 has {num:,} different relations in {len(file.triples):,} rows."
+        warnings.warn(
+            f"{told} If the relation stands elsewhere, say where: --columns {columns}.",
+            DataWarning,
+            stacklevel=3,
+        )
 
 
 # Checking a split as a whole

@@ -10,10 +10,19 @@ from ...graph.knowledge_base import Triple
 COLUMNS = ("head", "relation", "tail")
 ENDS = (("head", "tail"), ("subject", "object"), ("source", "target"), ("from", "to"))
 LABELS = ("relation", "predicate", "label", "type", "edge")
+#: Short headers, that of Neo4j, and those of some other languages.
+OTHER_HEADERS = [
+    ("h", "r", "t"),
+    ("s", "p", "o"),
+    (":start_id", ":type", ":end_id"),
+    ("subjekt", "prädikat", "objekt"),
+    ("sujet", "prédicat", "objet"),
+    ("sujeto", "predicado", "objeto"),
+    ("soggetto", "predicato", "oggetto"),
+]
 HEADERS = {
     frozenset(names): names
-    for names in [(head, label, tail) for head, tail in ENDS for label in LABELS]
-    + [("h", "r", "t"), ("s", "p", "o")]
+    for names in [(head, label, tail) for head, tail in ENDS for label in LABELS] + OTHER_HEADERS
 }
 
 #: The first bytes of files that are no text, and what to do with such a file.
@@ -34,8 +43,27 @@ BEGINNINGS = {
     "XML. If it is RDF, name it .rdf": re.compile(rb"<\?xml|<rdf:RDF"),
 }
 
-#: A first line that no other resembles is told as a probable header in files of at least so many triples.
+#: What to do with files of formats that are not read, by suffix.
+ADVICE = {
+    ".zip": "Unpack it.",
+    ".bz2": "Unpack it.",
+    ".xz": "Unpack it.",
+    ".xlsx": "Save the sheet as CSV UTF-8.",
+    ".xls": "Save the sheet as CSV UTF-8.",
+    ".ods": "Save the sheet as CSV.",
+    ".json": "Write its triples as .tsv or .csv: head, relation, tail.",
+    ".jsonl": "Write its triples as .tsv or .csv: head, relation, tail.",
+    ".jsonld": "Convert it to .nt or .ttl.",
+    ".owl": "If it is RDF/XML, name it .rdf.",
+    ".xml": "If it is RDF/XML, name it .rdf.",
+    ".n3": "If it is Turtle, name it .ttl.",
+}
+
+#: A first line that no other resembles is reported as a probable header in files of at least so many triples.
 MIN_ROWS = 4
+
+#: Columns in another order are told in files of at least so many.
+MIN_ROWS_OF_ORDER = 20
 
 
 def parse_columns(given: str | None) -> tuple[str, ...]:
@@ -90,6 +118,19 @@ def require_text(path: Path, data: bytes) -> None:
     for what, beginning in BEGINNINGS.items():
         if beginning.match(start):
             raise FormatError(f"{path} is {what}.")
+
+
+def suspect_order(triples: Sequence[Triple]) -> str:
+    """Return the columns that hold head, relation and tail where those of the file are in another order.
+
+    Relations are few: a second column of many names beside a column of few does not hold them.
+    """
+    if len(triples) < MIN_ROWS_OF_ORDER:
+        return ""
+    first, second, third = (len({row[place] for row in triples}) for place in range(3))
+    if second < MIN_ROWS_OF_ORDER or 8 * min(first, third) > second:
+        return ""
+    return "1,3,2" if third <= first else "2,1,3"
 
 
 def suspect_header(triples: Sequence[Triple]) -> Triple | None:

@@ -1,4 +1,4 @@
-"""Triples in RDF: N-Triples, Turtle and RDF/XML.
+"""Triples in RDF: N-Triples, Turtle and RDF/XML; N-Quads and TriG are read.
 
 An IRI is its own name, shortened where its prefix is well known: `rdf:type` (`graph.iris`). A name that is
 not an IRI is written as one under `urn:neurallp:`, percent-encoded, and decoded when it is read.
@@ -21,7 +21,13 @@ from ..schema import as_error
 from .rdf_depth import require_shallow
 
 #: pyoxigraph's name of the format, by suffix.
-SUFFIXES = {".nt": "N_TRIPLES", ".ttl": "TURTLE", ".rdf": "RDF_XML"}
+SUFFIXES = {".nt": "N_TRIPLES", ".ttl": "TURTLE", ".rdf": "RDF_XML", ".nq": "N_QUADS", ".trig": "TRIG"}
+
+#: The formats of triples in named graphs, which are only read; the names of graphs are left out.
+QUADS = (".nq", ".trig")
+
+#: The label that the parser draws for a node without one.
+DRAWN = re.compile(r"_:[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ def read(path: Path, *, numbers: bool = False) -> TripleFile:
     With `numbers`, literals that are numbers or dates are entities too.
     """
     terms, rows, prefixes, num_literals = _parse(path, numbers)
-    short = {term: _name(term) for term in terms}
+    short = {term: _name(term) for term in terms} | _number_drawn(terms, path)
     triples = [(short[head], short[relation], short[tail]) for head, relation, tail in rows]
     return TripleFile(path, triples, prefixes=prefixes, num_literals=num_literals)
 
@@ -82,6 +88,13 @@ def _name(term: str) -> str:
     if term.startswith('"'):
         return term[1 : term.index('"', 1)]
     return term if term.startswith("_:") else shorten(term[1:-1])
+
+
+def _number_drawn(terms: Iterable[str], path: Path) -> dict[str, str]:
+    """Return names for nodes without a label that are the same whenever the file is read."""
+    file = re.sub(r"\W+", "-", path.name.split(".")[0])
+    drawn = (term for term in terms if DRAWN.fullmatch(term))
+    return {term: f"_:{file}-{number}" for number, term in enumerate(drawn, 1)}
 
 
 def _is_value(term: str) -> bool:
@@ -100,7 +113,8 @@ def _parse(path: Path, numbers: bool = False) -> tuple[Iterable[str], list[Tripl
     ):
         try:
             # Splitting lines of N-Triples takes a third of the time of reading terms from Triple objects.
-            lines = ox.serialize(parser, format=ox.RdfFormat.N_TRIPLES).decode().split("\n")[:-1]
+            triples = (quad.triple for quad in parser) if suffix_of(path) in QUADS else parser
+            lines = ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES).decode().split("\n")[:-1]
         except SyntaxError as error:
             raise FormatError(f"{path}:{error.lineno}: {brief(error.msg)}.") from error
     terms: dict[str, str] = {}

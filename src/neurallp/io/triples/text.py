@@ -2,11 +2,13 @@
 
 Fields are separated by tabs, with quotes as they are, or by commas, semicolons or bars, with the quoting of
 CSV; a .txt may also have whitespace. Which of them is detected from the first lines; where several fit, it is
-the usual one of the suffix. A header tells which columns hold head, relation and tail.
+the usual one of the suffix. A header tells which columns hold head, relation and tail. A line that begins
+with `#` and is no triple is a comment.
 """
 
 import codecs
 import csv
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,6 +43,13 @@ MARKS = {
 }
 
 
+#: The first line by which Excel is told the separator; the line number of the others stays.
+EXCEL_SEPARATOR = re.compile(r"\Asep=.\r?\n")
+
+#: How a line begins that is a comment, unless it is a triple.
+COMMENT = "#"
+
+
 @dataclass(frozen=True)
 class _Faults:
     """The faults of one file by line, collected to be raised as one error."""
@@ -67,7 +76,7 @@ def read(path: Path, columns: Sequence[str] = ()) -> TripleFile:
     faults = _Faults(path)
     data = read_bytes(path)
     require_text(path, data)
-    text = _decode(data, faults)
+    text = EXCEL_SEPARATOR.sub("\n", _decode(data, faults), count=1)
     delimiter = _detect(text, DELIMITERS[suffix_of(path)])
     if "\n" not in text and "\r" in text and _width(text, delimiter) > 3:
         text = text.replace("\r", "\n")  # line ends of old Macintosh files
@@ -190,8 +199,13 @@ def _rows(text: str, delimiter: str, faults: _Faults) -> Iterator[tuple[int, lis
         stripped = [name.strip() for name in fields]
         while len(stripped) > 3 and not stripped[-1]:
             stripped.pop()
-        if stripped and stripped != [""]:
+        if stripped and stripped != [""] and not _is_comment(stripped, separator):
             yield line, stripped
+
+
+def _is_comment(fields: Sequence[str], separator: str | None) -> bool:
+    """Return whether a row is a comment: one of three fields may be a triple, unless spaces separate them."""
+    return fields[0].startswith(COMMENT) and (len(fields) != 3 or separator is None)
 
 
 def _plain_rows(text: str, separator: str | None) -> Iterator[tuple[int, list[str]]]:

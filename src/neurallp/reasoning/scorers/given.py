@@ -44,6 +44,8 @@ class GivenScorer:
 
     def scores(self, sources: Ids, queries: Ids) -> Scores:
         """Return a row of scores for each question; the questions of each query are scored together."""
+        if not len(sources):
+            return Scores.none(0, self.operators.num_entities)
         order = np.argsort(queries, kind="stable")
         distinct, first = np.unique(queries[order], return_index=True)
         groups = zip(distinct.tolist(), np.split(sources[order], first[1:]), strict=True)

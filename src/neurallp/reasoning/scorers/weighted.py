@@ -65,6 +65,8 @@ class WeightedScorer:
         return self._in_chunks(self._reach, sources, queries)
 
     def _in_chunks(self, score: Callable[[Ids, int], Scores], sources: Ids, queries: Ids) -> Scores:
+        if not len(sources):
+            return Scores.none(0, self.index.operators.num_entities)
         if len(sources) == 1:
             return score(sources, int(queries[0]))
         order = np.argsort(queries, kind="stable")
@@ -154,7 +156,7 @@ class WeightedScorer:
         self._idle.append(walker)
 
     def _use_numpy(self, query: int, num_questions: int) -> bool:
-        """Return whether the questions are one of the first few, and not worth loading compiled loops for."""
+        """Return whether this is one of the first few questions: loading compiled loops would take longer."""
         weighted = self.weighted.queries.get(query)
         is_warm = self.loops_are_loaded or self._num_single >= FEW_QUESTIONS
         if num_questions != 1 or weighted is None or is_warm:

@@ -1,5 +1,6 @@
-"""The kinds of rules, by name. A new kind is one module with a `KIND`, and its line in `config.kinds`."""
+"""The kinds of rules, by name. A new kind is one module with a `KIND`, and its line in `config.registry`."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -128,3 +129,17 @@ def as_candidates(rules: Iterable[Rule], relations: Relations) -> Iterator[tuple
             candidate = get_kind(rule.kind).candidate(rule, relations)
             if candidate is not None:
                 yield relations.operator_id(rule.target), candidate
+
+
+def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Candidate]]:
+    """Return rules as candidates, by query; rules with other relations are left out.
+
+    A query without rules gets the inverted rules of its inverse, of the kinds that can be inverted.
+    """
+    found: defaultdict[int, list[Candidate]] = defaultdict(list)
+    for query, candidate in as_candidates(rules, relations):
+        found[query].append(candidate)
+    for query in list(found):
+        inverted = (get_kind(each.kind).invert(each, relations) for each in found[query])
+        found.setdefault(relations.inverse(query), [each for each in inverted if each is not None])
+    return dict(found)

@@ -1,6 +1,6 @@
 """Rules against an answer: r(X, Y) is unlikely where one fact b(X, Y) links the pair.
 
-Their weights are at most 0. They say what positive rules cannot: a father is no uncle.
+Their weights are at most 0. They express what rules with positive weights cannot: a father is no uncle.
 """
 
 from dataclasses import replace
@@ -13,7 +13,7 @@ from ..counting_kernels import CONCLUSIONS, RIGHT
 from .base import Candidate, CandidateSearch
 from .chain import Chain
 
-#: Conclusions that a rule must have on the counted questions: fewer show nothing.
+#: Conclusions that a rule must have on the counted questions: fewer are no evidence.
 MIN_CONCLUSIONS = 10
 
 #: Rules against found for a query, at most.
@@ -30,7 +30,7 @@ class Against(Chain):
     def find(self, search: CandidateSearch, query: int, max_length: int) -> list[Candidate]:
         """Return the operators whose targets are answers less often than entities are by chance.
 
-        Where linked entities are no candidates there is nothing to speak against.
+        Where linked entities are no candidates such rules have nothing to exclude.
         """
         if search.excludes_linked:
             return []

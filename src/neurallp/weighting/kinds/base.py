@@ -1,6 +1,6 @@
 """What a kind of rule defines: how candidates are found, features, text form, and paths in a proof.
 
-A kind is one module with a `KIND`, listed by name in `config.kinds`. Its name is what is stored on disk.
+A kind is one module with a `KIND`, listed by name in `config.registry`. Its name is what is stored on disk.
 """
 
 from abc import ABC, abstractmethod
@@ -41,7 +41,7 @@ class RuleFeatures(NamedTuple):
 
 
 def log_scale(probabilities: Floats) -> Floats:
-    """Return log(1 + 100 p) / log(101) for each p, which keeps small probabilities apart."""
+    """Return log(1 + 100 p) / log(101) for each p, which spreads small probabilities."""
     scaled: Floats = np.log1p(100 * probabilities) / np.log(101)
     return scaled
 

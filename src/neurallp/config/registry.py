@@ -1,4 +1,4 @@
-"""The kinds of rules that can be weighted: a new kind is one module with a `KIND`, and its line here."""
+"""Kinds of rules and engines by name: a new one is one module, and its line here."""
 
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ class KindEntry(NamedTuple):
     negates: bool = False
 
 
+#: The kinds of rules that can be weighted; the module of each has a `KIND`.
 KINDS = {
     "chain": KindEntry("neurallp.weighting.kinds.chain"),
     "prior": KindEntry("neurallp.weighting.kinds.prior", ignores_source=True),
@@ -22,4 +23,11 @@ KINDS = {
     "anchored": KindEntry("neurallp.weighting.kinds.anchored"),
     "mirrored": KindEntry("neurallp.weighting.kinds.mirrored"),
     "against": KindEntry("neurallp.weighting.kinds.against", negates=True),
+}
+
+#: The engines by name, the fastest first, and the module of each.
+ENGINES = {
+    "cuda": "neurallp.engines.cuda",
+    "cpu": "neurallp.engines.cpu",
+    "reference": "neurallp.engines.reference",
 }
