@@ -54,7 +54,7 @@ NUM_CALIBRATED = 200
 WEIGHT_OF_MODEL = 0.5
 
 #: The share of similar entities that have facts of a relation, where one without them lacks them.
-MIN_SHARE_OF_LIKE = 0.1
+MIN_SHARE_OF_LIKE = 0.01
 
 #: The target of a question's rules, which has no relation of its own.
 TARGET = "answer"
@@ -263,7 +263,7 @@ class QuestionReasoner(BaseReasoner):
     def _lacks(self, source: int, body: tuple[str, ...]) -> bool:
         """Return whether an entity has no fact for the first step of a rule, though its like have.
 
-        Its like are the entities with the operator that it has most facts of; one in ten must have the other.
+        Its like are the entities with the operator that it has most facts of; of a hundred, one must have it.
         """
         counts, wanted = self.degrees.counts(source), self.relations.operator_id(body[0])
         if counts[wanted] > 0 or not counts.any():
