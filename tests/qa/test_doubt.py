@@ -80,3 +80,17 @@ def test_probabilities_of_whole_questions_are_calibrated(cinema):
         right.append(found[0].entity in question.answers)
     assert all(0 < probability < 1 for probability in probabilities)
     assert abs(sum(probabilities) - sum(right)) / len(right) < 0.1
+
+
+def test_no_is_not_said_where_another_relation_links_both_names(cinema):
+    kb = cinema.program.kb
+    film, director = next((head, tail) for head, name, tail in kb.named_facts() if name == "directed_by")
+    writers = {tail for head, name, tail in kb.named_facts() if (head, name) == (film, "written_by")}
+    if director in writers:
+        pytest.skip("the director wrote the film")
+    try:
+        found = cinema.program.ask_words(f"was {film} written by {director}", min_probability=0)
+    except QuestionError as error:
+        assert "related by" in str(error) or "Not sure" in str(error)
+    else:
+        assert found.yes is not False

@@ -22,7 +22,7 @@ from ..reasoning.reasoner import require_relations
 from ..rules.paths import find_paths
 from ..rules.rule import Rule
 from ..rules.support import body_ids, count_paths
-from .answers import WordAnswer, WordAnswers
+from .answers import WordAnswer, WordAnswers, contradiction
 from .confidence import (
     MAX_PHRASES,
     AnswerCalibration,
@@ -138,7 +138,7 @@ class QuestionReasoner(BaseReasoner):
         # A question for yes or no is read in two ways: it is true where either reading says so.
         best = max(found, key=lambda answers: (bool(answers.yes), _likelihood(answers[0])))
         if best.yes is False and (relation := self._link(parsed[0])):
-            raise QuestionError(_contradiction(best, relation))
+            raise QuestionError(contradiction(best, relation))
         if self.calibration and _likelihood(best[0]) < min_probability:
             raise QuestionError(_doubt(best, parsed[0].first.phrase, self))
         return best
@@ -343,14 +343,6 @@ def _describe(parsed: ParsedQuestion, source: Mention, every: list[WordAnswer], 
         tuple(name for name in ambiguous if name != source.name),
         claimed,
         next((answer for answer in every if answer.entity in claims), None),
-    )
-
-
-def _contradiction(found: WordAnswers, relation: str) -> str:
-    """Return why a yes/no question is not answered with no: another relation leads to what is claimed."""
-    return (
-        f"Not sure what is asked of {found.source!r} and {found.claimed!r}: understood {found[0].rule}, but "
-        f"they are related by {relation}. Name the relation as the facts do."
     )
 
 
