@@ -46,6 +46,9 @@ MIN_SHARE_OF_BEST = 0.3
 #: Questions whose best answer is less likely to be right than this are not answered.
 MIN_PROBABILITY = 0.5
 
+#: Where a fact links the two names of a yes/no question in another way, no takes this probability.
+MIN_PROBABILITY_OF_NO = 0.7
+
 #: Held-out questions on which the probabilities are calibrated, and the best answers to each that count.
 MAX_CALIBRATED_ANSWERS = 10
 NUM_CALIBRATED = 200
@@ -137,7 +140,8 @@ class QuestionReasoner(BaseReasoner):
             raise QuestionError(self._no_answer(parsed[0]))
         # A question for yes or no is read in two ways: it is true where either reading says so.
         best = max(found, key=lambda answers: (bool(answers.yes), _likelihood(answers[0])))
-        if best.yes is False and (relation := self._link(parsed[0])):
+        unsure = best.yes is False and _likelihood(best[0]) < MIN_PROBABILITY_OF_NO
+        if unsure and (relation := self._link(parsed[0])):
             raise QuestionError(contradiction(best, relation))
         if self.calibration and _likelihood(best[0]) < min_probability:
             raise QuestionError(_doubt(best, parsed[0].first.phrase, self))
