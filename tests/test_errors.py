@@ -47,6 +47,13 @@ def test_an_unknown_name_is_told_with_the_nearest_known_one():
     assert str(error) == "Unknown relation 'zzz'. The model has 1,000 relations."
 
 
+def test_of_a_long_name_the_beginning_is_shown():
+    error = UnknownNameError.among("entity", "x" * 200, ["x" * 199], "It")
+    assert str(error) == f"Unknown entity {'x' * 200!r}. Did you mean {'x' * 199!r}? It has 1 entities."
+    error = UnknownNameError.among("entity", "x" * 201, ["x" * 200], "It")
+    assert str(error) == f"Unknown entity {'x' * 200!r}…. It has 1 entities."
+
+
 @pytest.mark.parametrize(("num", "is_suggested"), [(200_000, True), (200_001, False)])
 def test_very_many_names_are_not_searched_for_a_near_one(num, is_suggested):
     known = ["anna", *["x" * 50] * (num - 1)]

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+#: Characters of a name that a message shows.
+MAX_NAME = 200
+
+
 class NeuralLPError(Exception):
     """Anything this package raises on purpose; the message says what to do."""
 
@@ -41,11 +45,13 @@ class UnknownNameError(DataError):
     @classmethod
     def among(cls, kind: str, name: str, known: "Sequence[str]", owner: str) -> "UnknownNameError":
         """Return the error for `name`, with the nearest known name as a suggestion."""
-        # A close match costs a scan of all names; past this many it would take seconds.
-        near = get_close_matches(name, known, n=1) if len(known) <= 200_000 else []
+        # A close match costs a scan of all names; past this many, or with a long name, it would take seconds.
+        is_quick = len(known) <= 200_000 and len(name) <= MAX_NAME
+        near = get_close_matches(name, known, n=1) if is_quick else []
         hint = f" Did you mean {near[0]!r}?" if near else ""
         plural = {"entity": "entities"}.get(kind, f"{kind}s")
-        return cls(f"Unknown {kind} {name!r}.{hint} {owner} has {len(known):,} {plural}.")
+        shown = repr(name) if len(name) <= MAX_NAME else f"{name[:MAX_NAME]!r}…"
+        return cls(f"Unknown {kind} {shown}.{hint} {owner} has {len(known):,} {plural}.")
 
     @classmethod
     def ambiguous(cls, kind: str, name: str, found: "Sequence[str]") -> "UnknownNameError":

@@ -79,7 +79,7 @@ def test_a_place_that_cannot_be_written_to_gives_way_to_the_temporary_folder(tmp
     taken = tmp_path / "file"
     taken.touch()
     monkeypatch.setenv("NEURALLP_CACHE", str(taken))
-    monkeypatch.setattr(kernel_cache, "_temporary_root", lambda: tmp_path / "temporary")
+    monkeypatch.setattr(kernel_cache, "_temporary_roots", lambda: [tmp_path / "temporary"])
     with pytest.warns(UserWarning, match=r"Cannot write to .*file.*kept in .*temporary"):
         folder = kernel_cache.kernel_folder.__wrapped__()
     assert folder.is_relative_to(tmp_path / "temporary")
@@ -89,7 +89,7 @@ def test_where_no_place_can_be_written_to_nothing_is_cached(tmp_path, monkeypatc
     taken = tmp_path / "file"
     taken.touch()
     monkeypatch.setenv("NEURALLP_CACHE", str(taken))
-    monkeypatch.setattr(kernel_cache, "_temporary_root", lambda: taken)
+    monkeypatch.setattr(kernel_cache, "_temporary_roots", lambda: [taken])
     with pytest.warns(UserWarning, match="compiled in every run"):
         assert kernel_cache.kernel_folder.__wrapped__() is None
 

@@ -33,5 +33,18 @@ def test_a_join_with_a_sum_that_spills_keeps_all_rows(tmp_path):
 def test_errors_are_those_of_the_project(tmp_path):
     with open_database(tmp_path) as database, pytest.raises(FormatError, match="nothing"):
         database.rows("SELECT * FROM nothing")
-    with pytest.raises(ConfigError, match="such as 4GB"), open_database(tmp_path, "much"):
+
+
+@pytest.mark.parametrize("memory", ["much", "-5GB", "0x1GB", "1GB'; SELECT 1; --", "5", ""])
+def test_memory_is_a_number_and_a_unit(tmp_path, memory):
+    with pytest.raises(ConfigError, match="such as 4GB"), open_database(tmp_path, memory):
         pass
+
+
+def test_a_message_is_one_line_without_the_statement(tmp_path):
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1" + bytes(40) + b"PAR1")
+    with open_database(tmp_path) as database, pytest.raises(FormatError) as caught:
+        database.rows(f"SELECT * FROM read_parquet('{tmp_path}/bad.parquet')")
+    assert "bad.parquet" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "SELECT" not in str(caught.value)

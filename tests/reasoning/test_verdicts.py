@@ -46,6 +46,12 @@ def test_the_threshold_divides_likely_from_unlikely(reasoner):
         assert changed.verify(*fact, threshold=threshold).verdict == verdict
 
 
+@pytest.mark.parametrize("threshold", [float("nan"), -0.1, 1.1])
+def test_a_threshold_that_is_no_probability_is_refused(reasoner, threshold):
+    with pytest.raises(ConfigError, match="a probability from 0 to 1, got"):
+        reasoner.verify("anna", "uncle", "bob", threshold=threshold)
+
+
 def test_the_direction_that_finds_it_more_likely_counts(reasoner):
     head, relation, tail = known(reasoner, "cousin")
     changed = reasoner.changed(removed=[(head, relation, tail)])

@@ -107,6 +107,15 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
     assert not (tmp_path / "out" / ".work").exists()
 
 
+@pytest.mark.parametrize("name", ["run.json", "0*.parquet"])
+def test_a_damaged_file_of_a_run_is_one_message(tmp_path, name):
+    kb, weighted = sample(tmp_path, 0)
+    run(Application(weighted, kb, None, tmp_path / "out", Options((0,))))
+    next((tmp_path / "out").glob(name)).write_bytes(b"\xff[[")
+    with pytest.raises(DataError, match=r"is damaged .*Delete it|has predictions of other rules"):
+        run(Application(weighted, kb, None, tmp_path / "out", Options((0,))))
+
+
 def test_results_of_other_options_or_facts_are_not_continued(tmp_path):
     kb, weighted = sample(tmp_path, 0)
     run(Application(weighted, kb, None, tmp_path / "out", Options((0,))))

@@ -189,6 +189,16 @@ def test_mistakes_are_told_with_similar_names(reasoner):
     assert f"k must be from 1 to {MAX_RESULTS}" in many
 
 
+def test_a_text_longer_than_any_name_is_refused_at_once(reasoner):
+    found, asked = errors(
+        reasoner,
+        ("find_entities", {"text": "x" * 501}),
+        ("ask", {"relation": "a " * 100_000, "head": "x"}),
+    )
+    assert "text has 501 characters; at most 500 are read." in found
+    assert len(asked) < 200
+
+
 def test_a_claim_about_an_unknown_name_is_unknown_with_similar_names(reasoner):
     head, relation, tail = fact(reasoner)
     wrong = head[:-1] + head[-1] * 2

@@ -39,8 +39,8 @@ def kernel_folder() -> Path | None:
     the folder for temporary files.
     """
     name = source_hash()
-    preferred, temporary = _cache_root() / "kernels", _temporary_root() / "kernels"
-    for root in (preferred, temporary):
+    preferred = _cache_root() / "kernels"
+    for root in (preferred, *(folder / "kernels" for folder in _temporary_roots())):
         if _is_usable(root / name):
             break
     else:
@@ -76,9 +76,13 @@ def _cache_root() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "neurallp"
 
 
-def _temporary_root() -> Path:
+def _temporary_roots() -> list[Path]:
+    """Return the folder for this user's temporary files; none where the system is read-only."""
     user = os.getuid() if hasattr(os, "getuid") else "user"
-    return Path(tempfile.gettempdir()) / f"neurallp-{user}"
+    try:
+        return [Path(tempfile.gettempdir()) / f"neurallp-{user}"]
+    except FileNotFoundError:
+        return []
 
 
 def _is_usable(folder: Path) -> bool:

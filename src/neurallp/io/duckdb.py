@@ -1,12 +1,13 @@
 """Connections to DuckDB: a memory limit, and where it spills to."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..errors import ConfigError, DataError, FormatError, import_extra
+from ..errors import ConfigError, DataError, FormatError, brief, import_extra
 
 #: Memory that DuckDB uses before it spills to disk.
 MEMORY = "4GB"
@@ -44,12 +45,11 @@ class Database:
 def open_database(spill: Path, memory: str = MEMORY, threads: int | None = None) -> Iterator[Database]:
     """Yield a database that uses at most `memory` and then writes temporary files under `spill`."""
     duckdb = import_extra("duckdb", "sql")
+    if not re.fullmatch(r"\d+(\.\d+)? ?[KMGT]i?B", memory):
+        raise ConfigError(f"Give memory as a number and a unit, such as 4GB, not {memory!r:.40}.")
     with TemporaryDirectory(prefix=".spill", dir=spill) as folder, duckdb.connect() as connection:
         database = Database(connection, duckdb.Error)
-        try:
-            connection.execute(f"SET memory_limit = '{memory}'").fetchall()
-        except duckdb.Error as error:
-            raise ConfigError(f"Give memory as a number and a unit, such as 4GB, not {memory!r}.") from error
+        database.rows(f"SET memory_limit = '{memory}'")
         database.rows(f"SET temp_directory = '{str(folder).replace(chr(39), chr(39) * 2)}'")
         database.rows("SET preserve_insertion_order = false")
         database.rows("SET enable_progress_bar = false")
@@ -61,7 +61,7 @@ def open_database(spill: Path, memory: str = MEMORY, threads: int | None = None)
 
 def _explain(error: Exception) -> DataError:
     """Return an error of the project for one of DuckDB's."""
-    text = str(error).strip()
+    text = str(error).partition("\n\nLINE ")[0]
     if "Out of Memory" in text:
-        return DataError(f"DuckDB ran out of memory. Give more with --memory, or cap rules. ({text[:300]})")
-    return FormatError(text[:600])
+        return DataError(f"DuckDB ran out of memory. Give more with --memory, or cap rules. ({brief(text)})")
+    return FormatError(f"DuckDB cannot read the data ({brief(text, 400)}). Correct it, or write it again.")

@@ -53,6 +53,8 @@ class Verdict:
 
 def verify(reasoner: "Reasoner", claim: Triple, k: int = 3, threshold: float = LIKELY) -> Verdict:
     """Return the verdict on a claim, with up to `k` reasons for and against it."""
+    if not 0 <= threshold <= 1:
+        raise ConfigError(f"The threshold is a probability from 0 to 1, got {threshold}.")
     head, relation, tail = claim[::-1] if is_inverse(claim[1]) else claim
     relation = relation_of(relation)
     try:

@@ -22,6 +22,7 @@ from ..io.files import atomic_write
 from ..io.predictions import COLUMNS
 from ..io.rules.scored import CHAINS
 from ..io.rules.sql import literal
+from ..io.schema import as_error
 from ..io.triples.packed import names_table
 from ..reasoning.calibration import Calibration
 from ..reasoning.domains import Domains
@@ -259,12 +260,11 @@ class Application:
         )
 
     def _summarize(self, capped: Sequence[Cost]) -> Summary:
-        parquet = import_extra("pyarrow.parquet", "formats")
         summary = Summary(left_out=[describe(cost) for cost in capped])
         for query in self.options.queries:
             path = self.path_of(query)
             files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
-            num = sum(parquet.ParquetFile(file).metadata.num_rows for file in files)
+            num = sum(map(_num_rows, files))
             summary.files[path.name] = {"query": self.weighted.relations.operator_name(query), "rows": num}
         atomic_write(self.out / SUMMARY, json.dumps(vars(summary), indent=1, ensure_ascii=False) + "\n")
         return summary
@@ -273,6 +273,13 @@ class Application:
 def describe(cost: Cost) -> dict[str, Any]:
     """Return what a rule takes, for a summary."""
     return {"rule": cost.text, "rows": cost.rows, "bytes": cost.num_bytes, "minutes": round(cost.minutes, 2)}
+
+
+def _num_rows(path: Path) -> int:
+    """Return the number of rows of a file of results."""
+    parquet = import_extra("pyarrow.parquet", "formats")
+    with as_error(lambda why: DataError(f"{path} is damaged ({why}). Delete it to derive its facts again.")):
+        return int(parquet.ParquetFile(path).metadata.num_rows)
 
 
 def _write_steps(path: Path, kb: PackedKnowledgeBase, relation: int) -> None:

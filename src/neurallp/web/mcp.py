@@ -23,6 +23,9 @@ Result = dict[str, Any]
 #: Answers, reasons, entities and relations that one call returns, at most.
 MAX_RESULTS = 100
 
+#: Characters of a name or a text that one call may have.
+MAX_TEXT = 500
+
 #: Entities that the message of an unknown name suggests.
 NUM_SUGGESTED = 5
 
@@ -116,6 +119,13 @@ class Tools:
         return " ".join([str(error), *hints])
 
 
+def _require_short(arguments: dict[str, Any]) -> None:
+    """Raise where a text is longer than any name, before it is compared with names."""
+    for name, value in arguments.items():
+        if isinstance(value, str) and len(value) > MAX_TEXT:
+            raise ConfigError(f"{name} has {len(value):,} characters; at most {MAX_TEXT} are read.")
+
+
 def _bounded(name: str, value: int) -> int:
     """Return a number of results; raise where it is too small or too large."""
     if not 1 <= value <= MAX_RESULTS:
@@ -136,6 +146,7 @@ def create_server(reasoner: Reasoner) -> "MCPServer[Any]":
         @wraps(tool)
         def call(*args: P.args, **kwargs: P.kwargs) -> Result:
             try:
+                _require_short(kwargs)
                 return tool(*args, **kwargs)
             except NeuralLPError as error:
                 raise errors.ToolError(tools.describe(error, kwargs)) from error

@@ -202,3 +202,13 @@ def test_compressed_triples_are_streamed(tmp_path):
     with gzip.open(tmp_path / "facts.tsv.gz", "wt") as file:
         file.writelines(f"e{i}\tnext\te{i + 1}\n" for i in range(3000))
     assert pack(tmp_path / "facts.tsv.gz", tmp_path / "packed", memory="200MB").num_facts == 3000
+
+
+def test_the_name_of_a_column_is_no_sql(tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "secret.txt").write_text("secret")
+    stolen = f"""x" AS VARCHAR) || (SELECT content FROM read_text('{tmp_path}/secret.txt')) || CAST("x"""
+    table = {stolen: ["a", "b"], 'r"': ["r", "r"], "t": ["b", "c"]}
+    parquet.write_table(pa.table(table), tmp_path / "facts.parquet")
+    pack(tmp_path / "facts.parquet", tmp_path / "packed")
+    assert list(open_packed(tmp_path / "packed").entities) == ["a", "b", "c"]

@@ -48,6 +48,11 @@ def literal(name: str) -> str:
     return "'" + name.replace("'", "''") + "'"
 
 
+def identifier(name: str) -> str:
+    """Return a name as the name of a column in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def number(value: float) -> str:
     """Return a number as a DOUBLE of all its digits; without an exponent it would be a DECIMAL of 38."""
     return f"{value:.17e}"

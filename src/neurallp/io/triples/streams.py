@@ -9,7 +9,7 @@ from ...graph.iris import OWN, PREFIXES
 from ...graph.knowledge_base import Triple
 from ..duckdb import Database
 from ..files import suffix_of
-from ..rules.sql import literal
+from ..rules.sql import identifier, literal
 from .layout import COLUMNS, HEADERS
 from .tables import name_columns
 
@@ -55,7 +55,7 @@ def _parquet(files: list[Path], database: Database) -> int:
     source = f"read_parquet({_listed(files)})"
     names = [row[0] for row in database.rows(f"DESCRIBE SELECT * FROM {source}")]
     columns = zip(name_columns(names, str(files[0])), COLUMNS, strict=True)
-    chosen = ", ".join(f'CAST("{name}" AS VARCHAR) AS {column}' for name, column in columns)
+    chosen = ", ".join(f"CAST({identifier(name)} AS VARCHAR) AS {column}" for name, column in columns)
     _view(database, f"SELECT {chosen} FROM {source}")
     return 0
 
