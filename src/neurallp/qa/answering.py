@@ -22,7 +22,7 @@ from ..reasoning.reasoner import require_relations
 from ..rules.paths import find_paths
 from ..rules.rule import Rule
 from ..rules.support import body_ids, count_paths
-from .answers import WordAnswer, WordAnswers
+from .answers import WordAnswer, WordAnswers, contradiction
 from .confidence import (
     MAX_PHRASES,
     AnswerCalibration,
@@ -46,6 +46,9 @@ MIN_SHARE_OF_BEST = 0.3
 #: Questions whose best answer is less likely to be right than this are not answered.
 MIN_PROBABILITY = 0.5
 
+#: Where a fact links the two names of a yes/no question in another way, no takes this probability.
+MIN_PROBABILITY_OF_NO = 0.7
+
 #: Held-out questions on which the probabilities are calibrated, and the best answers to each that count.
 MAX_CALIBRATED_ANSWERS = 10
 NUM_CALIBRATED = 200
@@ -54,7 +57,7 @@ NUM_CALIBRATED = 200
 WEIGHT_OF_MODEL = 0.5
 
 #: The share of similar entities that have facts of a relation, where one without them lacks them.
-MIN_SHARE_OF_LIKE = 0.1
+MIN_SHARE_OF_LIKE = 0.01
 
 #: The target of a question's rules, which has no relation of its own.
 TARGET = "answer"
@@ -137,8 +140,9 @@ class QuestionReasoner(BaseReasoner):
             raise QuestionError(self._no_answer(parsed[0]))
         # A question for yes or no is read in two ways: it is true where either reading says so.
         best = max(found, key=lambda answers: (bool(answers.yes), _likelihood(answers[0])))
-        if best.yes is False and (relation := self._link(parsed[0])):
-            raise QuestionError(_contradiction(best, relation))
+        unsure = best.yes is False and _likelihood(best[0]) < MIN_PROBABILITY_OF_NO
+        if unsure and (relation := self._link(parsed[0])):
+            raise QuestionError(contradiction(best, relation))
         if self.calibration and _likelihood(best[0]) < min_probability:
             raise QuestionError(_doubt(best, parsed[0].first.phrase, self))
         return best
@@ -263,7 +267,7 @@ class QuestionReasoner(BaseReasoner):
     def _lacks(self, source: int, body: tuple[str, ...]) -> bool:
         """Return whether an entity has no fact for the first step of a rule, though its like have.
 
-        Its like are the entities with the operator that it has most facts of; one in ten must have the other.
+        Its like are the entities with the operator that it has most facts of; of a hundred, one must have it.
         """
         counts, wanted = self.degrees.counts(source), self.relations.operator_id(body[0])
         if counts[wanted] > 0 or not counts.any():
@@ -343,14 +347,6 @@ def _describe(parsed: ParsedQuestion, source: Mention, every: list[WordAnswer], 
         tuple(name for name in ambiguous if name != source.name),
         claimed,
         next((answer for answer in every if answer.entity in claims), None),
-    )
-
-
-def _contradiction(found: WordAnswers, relation: str) -> str:
-    """Return why a yes/no question is not answered with no: another relation leads to what is claimed."""
-    return (
-        f"Not sure what is asked of {found.source!r} and {found.claimed!r}: understood {found[0].rule}, but "
-        f"they are related by {relation}. Name the relation as the facts do."
     )
 
 
