@@ -25,8 +25,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model")
     parser.add_argument("data")
-    parser.add_argument("--requests", type=int, default=200, help="of each kind of page")
-    parser.add_argument("--askers", type=int, default=50)
+    parser.add_argument("--requests", type=int, default=200, help="of each kind of page; 0: none")
+    parser.add_argument("--askers", type=int, default=50, help="at the same time; 0: none")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
@@ -38,14 +38,19 @@ def main() -> None:
     )
     try:
         address = urlsplit(_read_address(server))
-        client = Client(address.hostname or "", address.port or 0)
-        client.get("/")
+        where = address.hostname or "", address.port or 0
+        Client(*where).get("/")
         started = {"what": "start to first page", "ms": 1000 * (perf_counter() - begun), "number": 1}
         rows: list[dict[str, object]] = [started]
         wait_until_idle(server.pid)
         places = list_places(args.data, random.Random(0))
-        rows += [time_pages(client, what, make, args.requests) for what, make in places.items()]
-        rows.append(load_test(client, places, server.pid, args.askers, args.seconds))
+        client = Client(*where)  # a server closes connections that are not used for some seconds
+        if args.requests:
+            pages = places.items()
+            rows += [time_pages(client, what, make, args.requests, server.pid) for what, make in pages]
+        if args.askers:
+            load_test(client, places, server.pid, args.askers, args.seconds / 6)  # threads get their memory
+            rows.append(load_test(client, places, server.pid, args.askers, args.seconds))
     finally:
         server.terminate()
         server.wait()
@@ -109,9 +114,13 @@ def list_places(data: str, rng: random.Random) -> dict[str, Callable[[], list[st
     }
 
 
-def time_pages(client: Client, what: str, make: Callable[[], list[str]], num: int) -> dict[str, object]:
-    """Return percentiles of the time of one kind of visit, one after the other."""
-    return {"what": what, **percentiles([sum(map(client.get, make())) for _ in range(num)])}
+def time_pages(
+    client: Client, what: str, make: Callable[[], list[str]], num: int, pid: int
+) -> dict[str, object]:
+    """Return percentiles of the time of one kind of visit, one after the other, and the processor time."""
+    before = cpu_seconds(pid)
+    times = [sum(map(client.get, make())) for _ in range(num)]
+    return {"what": what, **percentiles(times), "cpu ms": 1000 * (cpu_seconds(pid) - before) / num}
 
 
 def load_test(
@@ -132,12 +141,17 @@ def load_test(
                     errors.append(error)
                 sleep(pauses.uniform(0.5, 1.5))  # a person reads
 
-    before = memory(pid)
+    before, used = memory(pid), cpu_seconds(pid)
     with ThreadPoolExecutor(askers) as pool:
         times = [each for found in pool.map(lambda _: list(ask()), range(askers)) for each in found]
-    grown = memory(pid) - before
-    what = f"{askers} askers for {seconds:g} s"
-    return {"what": what, **percentiles(times), "errors": len(errors), "MiB": before, "MiB more": grown}
+    return {
+        "what": f"{askers} askers for {seconds:g} s",
+        **percentiles(times),
+        "cpu ms": 1000 * (cpu_seconds(pid) - used) / len(times),
+        "errors": len(errors),
+        "MiB": before,
+        "MiB more": memory(pid) - before,
+    }
 
 
 def percentiles(times: list[float]) -> dict[str, object]:

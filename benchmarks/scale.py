@@ -1,6 +1,6 @@
 """Time, peak memory and bytes a fact for pack, apply and ask on generated graphs with hubs.
 
-    python benchmarks/scale.py 1e6 1e7 --folder /tmp/scale
+    python benchmarks/scale.py 1e6 1e7 --folder scale --results docs/results/scale.json --plot docs/scale.svg
 
 Each stage runs in a process of its own, so that its peak memory is its own. Graphs, packed folders and
 results stay in the folder; a stage whose result is there is not run again.
@@ -207,6 +207,23 @@ def run_stage(name: str, folder: Path, num_facts: int) -> None:
     (folder / f"{name}.json").write_text(json.dumps({key: _short(value) for key, value in took.items()}))
 
 
+def draw(rows: list[dict[str, float]], path: Path) -> None:
+    """Draw CPU time and peak memory of each stage against the number of facts."""
+    import matplotlib.pyplot as plt
+
+    figure, both = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
+    for stage, mark in zip(STAGES, "os^Dv", strict=True):
+        own = sorted(
+            (row["facts given"], row["cpu s"], row["peak GB"]) for row in rows if row["stage"] == stage
+        )
+        for axes, values in zip(both, list(zip(*own, strict=True))[1:], strict=False):
+            axes.loglog([facts for facts, *_ in own], values, f"{mark}-", label=stage)
+    for axes, label in zip(both, ("CPU seconds", "peak GB"), strict=True):
+        axes.set(xlabel="facts", ylabel=label)
+    both[0].legend(fontsize=8)
+    figure.savefig(path)
+
+
 def _short(value: object) -> object:
     return float(f"{value:.4g}") if isinstance(value, float) else value
 
@@ -219,6 +236,8 @@ def main() -> None:
     parser.add_argument("sizes", nargs="+", type=float)
     parser.add_argument("--folder", type=Path, default=Path("scale"))
     parser.add_argument("--stages", nargs="+", default=list(STAGES), choices=list(STAGES))
+    parser.add_argument("--results", type=Path, help="where the results of all stages go")
+    parser.add_argument("--plot", type=Path, help="draw them, as .svg or .png")
     parser.add_argument("--in-process", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     for num_facts in map(int, given.sizes):
@@ -232,6 +251,12 @@ def main() -> None:
                 subprocess.run([*own, "--stages", name, "--in-process"], check=True)
             if not given.in_process:
                 print((folder / f"{name}.json").read_text(), flush=True)
+    rows = [json.loads(path.read_text()) for path in sorted(given.folder.glob("*/*.json"))]
+    rows.sort(key=lambda row: (row["facts given"], list(STAGES).index(row["stage"])))
+    if given.results:
+        given.results.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+    if given.plot:
+        draw(rows, given.plot)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def list_shots(explorer: Explorer) -> dict[str, tuple[str, int]]:
     claim = urlencode({"head": fact.head, "relation": fact.relation, "tail": fact.tail})
     return {
         "-overview": ("/", 720),
-        "": (f"/proof?{claim}", 760),
+        "": (f"/proof?{claim}", 900),
         "-what-if": (f"/what-if?{question}&{removed}", 860),
     }
 

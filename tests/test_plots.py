@@ -8,6 +8,8 @@ from neurallp.datasets.family import family_knowledge_base
 from neurallp.errors import ConfigError
 from neurallp.neural.training import Epoch
 from neurallp.plots import (
+    MIN_ANSWERS,
+    _points,
     _short,
     draw_attention,
     draw_curves,
@@ -144,6 +146,12 @@ def test_reliability_names_each_curve_with_its_error(tmp_path):
     draw_reliability(found, tmp_path / "reliability.svg")
     said = set(texts(tmp_path / "reliability.svg"))
     assert {"raw (error 0.100)", "calibrated (error 0.000)", "predicted probability"} <= said
+
+
+def test_a_fraction_of_few_answers_is_not_drawn():
+    probabilities = np.repeat([0.25, 0.75], [MIN_ANSWERS, MIN_ANSWERS - 1])
+    predicted, observed = _points(Reliability.of(probabilities, probabilities > 0.5))
+    assert (predicted.tolist(), observed.tolist()) == ([0.25], [0.0])
 
 
 def test_a_figure_that_fails_leaves_no_file(tmp_path):

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import ConfigError, require_choice
+from .graph.arrays import Floats
 from .graph.vocabulary import is_inverse, relation_of
 from .io.files import replacing
 from .neural.model import NeuralLP
@@ -212,6 +213,9 @@ def _draw_rule(axes: "Axes", rule: Rule, height: float, longest: int) -> None:
 
 # Reliability
 
+#: Answers from which on their fraction of right ones is drawn.
+MIN_ANSWERS = 10
+
 
 def draw_reliability(found: Mapping[str, Reliability], path: Path) -> None:
     """Draw the fraction of right answers against their probability, and below the number of answers."""
@@ -221,7 +225,7 @@ def draw_reliability(found: Mapping[str, Reliability], path: Path) -> None:
         edges = np.linspace(0, 1, NUM_BINS + 1)
         for (name, reliability), style in zip(found.items(), styles(), strict=False):
             label = f"{name} (error {reliability.ece:.3f})"
-            fractions.plot(reliability.predicted, reliability.observed, label=label, clip_on=False, **style)
+            fractions.plot(*_points(reliability), label=label, clip_on=False, **style)
             line = {"color": style["color"], "linestyle": style["linestyle"], "linewidth": 1.3}
             counts.hist(reliability.predicted, edges, weights=reliability.sizes, histtype="step", **line)
         fractions.set(ylabel="fraction right", xlim=(0, 1), ylim=(0, 1))
@@ -230,3 +234,9 @@ def draw_reliability(found: Mapping[str, Reliability], path: Path) -> None:
         for axes in (fractions, counts):
             axes.spines[["top", "right"]].set_visible(False)
             axes.grid(axis="y", linewidth=0.4, alpha=0.5)
+
+
+def _points(found: Reliability) -> tuple[Floats, Floats]:
+    """Return predicted and observed fractions, without those of few answers, which are chance."""
+    enough = found.counts >= MIN_ANSWERS
+    return found.predicted[enough], found.observed[enough]

@@ -92,14 +92,14 @@ def commands(given, out):
         ["apply", model, facts, "--out", out / f"applied{uncle}"],
         *(["export", model, "--format", form, "--out", out / f"{uncle}.{form}"] for form in EXPORTED),
         ["export", given.rules, "--format", "prolog", "--out", out / "out.pl", "--data", facts],
-        ["export", model, "--format", "tsv", "--out", out / "out", "--query", f"{uncle}x"],
+        ["export", model, "--format", "tsv", "--out", out / "out", "--relation", f"{uncle}x"],
         ["import", given.folder / "rules.txt", "--format", "anyburl", "--out", out / "imported.tsv"],
         ["convert", facts, out / f"{uncle}.csv"],
         ["convert", facts, out / f"{uncle}.xyz"],
         ["weigh", "-", given.split, "--length", 1, "--candidates", 5, "--out", out / f"weighed{uncle}"],
         ["learn", given.split, "--no-weigh", "--epochs", 1, "--out", out / f"learned{uncle}"],
         ["qa", "ask", out / f"learned{uncle}", facts, f"who is [{person}]"],
-        ["plot", "rules", model, "--query", uncle, "--out", out / "rules.svg"],
+        ["plot", "rules", model, "--relation", uncle, "--out", out / "rules.svg"],
         ["data", "get", uncle],
     ]
 

@@ -13,7 +13,7 @@ for place in / /tmp /var/tmp /dev/shm "$1"; do
     mount --bind $place $place 2>/dev/null && mount -o remount,ro,bind $place 2>/dev/null
 done
 cd "$1"; shift
-if touch probe 2>/dev/null || touch /tmp/probe 2>/dev/null; then exit 77; fi
+if touch probe 2>/dev/null || touch /tmp/probe 2>/dev/null; then rm -f probe /tmp/probe; exit 77; fi
 exec "$@"
 """
 

@@ -58,3 +58,10 @@ def test_links_keep_the_changed_world(look, fact):
     assert kept
     assert all("remove=" in link for link in kept)
     assert any(link == f"/entity?name={fact[0]}" for link in links)  # the way back
+
+
+def test_the_menu_marks_the_page_and_the_section_that_it_belongs_to(look, fact):
+    assert '<a href="/ask" aria-current="page">' in look("/ask")
+    proof = look("/proof", head=fact[0], relation=fact[1], tail=fact[2])
+    assert '<a href="/ask" aria-current="true">' in proof
+    assert proof.count("aria-current") == 1

@@ -9,7 +9,7 @@ from neurallp.config import WeightingConfig
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.graph.knowledge_base import split_triples
 from neurallp.weighting.fitting import Weighting
-from neurallp.weighting.workers import DistributedWeighting, LocalWorkers, LostWorkersError
+from neurallp.weighting.workers import DistributedWeighting, LostWorkersError
 
 CONFIG = WeightingConfig(num_candidates=20, num_pairs=20, max_questions=50, max_length=2)
 
@@ -22,7 +22,7 @@ def split():
 def test_two_processes_give_the_bytes_of_one(split):
     one = Weighting(split, CONFIG).run()
     done = []
-    two = DistributedWeighting(split, CONFIG, workers=LocalWorkers(2)).run(done.append)
+    two = DistributedWeighting(split, CONFIG, workers=2).run(done.append)
     assert list(one.queries) == list(two.queries)
     for query, own in one.queries.items():
         assert own.rules == two.queries[query].rules
@@ -40,7 +40,7 @@ def square(number, marker):
 
 
 def test_the_work_of_a_lost_process_is_done_again(split, tmp_path):
-    weighting = DistributedWeighting(split, CONFIG, workers=LocalWorkers(1))
+    weighting = DistributedWeighting(split, CONFIG, workers=1)
     tasks = [(number, str(tmp_path / "lost")) for number in range(6)]
     assert list(weighting.distribute(square, tasks)) == [0, 1, 4, 9, 16, 25]
     assert (tmp_path / "lost").exists()
@@ -53,11 +53,11 @@ def vanish():
 def test_a_run_whose_processes_are_always_lost_ends(split, monkeypatch):
     monkeypatch.setattr("neurallp.weighting.workers.MAX_RESTARTS", 1)
     with pytest.raises(LostWorkersError, match="lost 2 times"):
-        list(DistributedWeighting(split, CONFIG, workers=LocalWorkers(1)).distribute(vanish, [()]))
+        list(DistributedWeighting(split, CONFIG, workers=1).distribute(vanish, [()]))
 
 
 def test_a_stopped_run_begins_nothing_more(split):
-    weighting = DistributedWeighting(split, CONFIG, workers=LocalWorkers(1))
+    weighting = DistributedWeighting(split, CONFIG, workers=1)
     weighting.should_stop = lambda: True
     found = list(weighting.distribute(abs, [(-number,) for number in range(200)]))
     assert len(found) == 200

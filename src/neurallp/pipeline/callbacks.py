@@ -3,7 +3,7 @@
 Without a limit nothing depends on the clock, so equal runs give equal files.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 from time import monotonic
 from types import ModuleType
@@ -15,6 +15,7 @@ from ..io.files import AnyPath
 
 if TYPE_CHECKING:
     from ..neural.loop import TrainingLoop
+    from ..weighting.query_fit import FitResult
     from .plan import Estimate
 
     AnyTraining = TrainingLoop[Any, Any]
@@ -75,6 +76,21 @@ class Checkpoints(Callbacks):
 
     def on_epoch(self, training: "AnyTraining") -> None:
         self.files.write_checkpoint(self.folder, training)
+
+
+class ValidationMrr:
+    """The validation MRR of the queries so far, each with its latest fit; passed to a callback."""
+
+    def __init__(self, on_mrr: Callable[[float], None]) -> None:
+        self.on_mrr = on_mrr
+        self.best: dict[int, tuple[float, int]] = {}  # the sum of reciprocal ranks, and their number
+
+    def __call__(self, query: int, fits: "Sequence[FitResult]") -> None:
+        """Take the best setting of a query's fits into account."""
+        sums = [ranks.sum(axis=0).max(initial=0.0) for ranks in (each.reciprocal_ranks for each in fits)]
+        self.best[query] = float(max(sums)), len(fits[0].reciprocal_ranks)
+        if num := sum(num for _, num in self.best.values()):
+            self.on_mrr(sum(total for total, _ in self.best.values()) / num)
 
 
 class TimeIsOver(Exception):  # noqa: N818 (it ends a stage and is no error)

@@ -4,7 +4,7 @@ The library, the command line, the demo, the experiments and the benchmarks all 
 settings of each stage, and `Callbacks` follow the run: progress, checkpoints, and stopping early.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
@@ -31,7 +31,7 @@ from ..reasoning.calibration_sample import MAX_QUESTIONS
 from ..rules.rule import Rule
 from ..weighting.kinds import rules_as_candidates
 from ..weighting.weighted_rules import WeightedRules
-from .callbacks import Callbacks, Clock, TimeIsOver
+from .callbacks import Callbacks, Clock, TimeIsOver, ValidationMrr
 from .plan import NEURAL, Planner
 from .program import LearnedProgram, Program, RuleProgram
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from ..neural.model import NeuralLP
     from ..neural.training import Training
     from ..weighting.fitting import Candidates, Weighting
-    from ..weighting.query_fit import FitResult
     from ..weighting.workers import Workers
 
     AnyTraining = TrainingLoop[Any, Any]
@@ -262,21 +261,6 @@ class Run:
         return weighted
 
 
-class ValidationMrr:
-    """The validation MRR of the queries so far, each with its latest fit; passed to a callback."""
-
-    def __init__(self, on_mrr: Callable[[float], None]) -> None:
-        self.on_mrr = on_mrr
-        self.best: dict[int, tuple[float, int]] = {}  # the sum of reciprocal ranks, and their number
-
-    def __call__(self, query: int, fits: "Sequence[FitResult]") -> None:
-        """Take the best setting of a query's fits into account."""
-        sums = [ranks.sum(axis=0).max(initial=0.0) for ranks in (each.reciprocal_ranks for each in fits)]
-        self.best[query] = float(max(sums)), len(fits[0].reciprocal_ranks)
-        if num := sum(num for _, num in self.best.values()):
-            self.on_mrr(sum(total for total, _ in self.best.values()) / num)
-
-
 def run_training(training: "AnyTraining", callbacks: Callbacks, limit: Clock | None = None) -> None:
     """Run the epochs of a training, until the time is over.
 
@@ -363,10 +347,9 @@ def make_weighting(
     from ..weighting.fitting import Weighting
 
     if device in ON_CPU and workers != 1:
-        from ..weighting.workers import DistributedWeighting, LocalWorkers
+        from ..weighting.workers import DistributedWeighting
 
-        where = LocalWorkers(workers) if isinstance(workers, int) else workers
-        return DistributedWeighting(split, config, given, workers=where)
+        return DistributedWeighting(split, config, given, workers=workers)
     if device in ON_CPU:
         return Weighting(split, config, given)
     from ..weighting.fitting_gpu import GpuWeighting

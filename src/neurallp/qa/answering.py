@@ -22,7 +22,7 @@ from ..reasoning.reasoner import require_relations
 from ..rules.paths import find_paths
 from ..rules.rule import Rule
 from ..rules.support import body_ids, count_paths
-from .answers import WordAnswer, WordAnswers
+from .answers import WordAnswer, WordAnswers, contradiction
 from .confidence import (
     MAX_PHRASES,
     AnswerCalibration,
@@ -46,12 +46,18 @@ MIN_SHARE_OF_BEST = 0.3
 #: Questions whose best answer is less likely to be right than this are not answered.
 MIN_PROBABILITY = 0.5
 
+#: Where a fact links the two names of a yes/no question in another way, no takes this probability.
+MIN_PROBABILITY_OF_NO = 0.7
+
 #: Held-out questions on which the probabilities are calibrated, and the best answers to each that count.
 MAX_CALIBRATED_ANSWERS = 10
 NUM_CALIBRATED = 200
 
 #: What the model's own rule counts in a vote with the known phrases most similar to one that is not known.
 WEIGHT_OF_MODEL = 0.5
+
+#: The share of similar entities that have facts of a relation, where one without them lacks them.
+MIN_SHARE_OF_LIKE = 0.01
 
 #: The target of a question's rules, which has no relation of its own.
 TARGET = "answer"
@@ -132,10 +138,23 @@ class QuestionReasoner(BaseReasoner):
         found = [answers for each in parsed if (answers := self._answer_parsed(each, k))]
         if not found:
             raise QuestionError(self._no_answer(parsed[0]))
-        best = max(found, key=lambda answers: _likelihood(answers[0]))
+        # A question for yes or no is read in two ways: it is true where either reading says so.
+        best = max(found, key=lambda answers: (bool(answers.yes), _likelihood(answers[0])))
+        unsure = best.yes is False and _likelihood(best[0]) < MIN_PROBABILITY_OF_NO
+        if unsure and (relation := self._link(parsed[0])):
+            raise QuestionError(contradiction(best, relation))
         if self.calibration and _likelihood(best[0]) < min_probability:
             raise QuestionError(_doubt(best, parsed[0].first.phrase, self))
         return best
+
+    def _link(self, parsed: ParsedQuestion) -> str | None:
+        """Return a relation between the two entities of a yes/no question, by any of their names."""
+        for each in parsed.interpretations:
+            edges = self.operators.edges_out_of(np.array([each.source]))
+            there = np.isin(self.operators.targets[edges], [other.entity for other in parsed.claims])
+            if there.any():
+                return self.relations.operator_name(int(self.operators.operators[edges][there][0]))
+        return None
 
     def _answer_parsed(self, parsed: ParsedQuestion, k: int) -> WordAnswers | None:
         """Return the answers from the first interpretation that has any; all names fit the same words."""
@@ -161,7 +180,10 @@ class QuestionReasoner(BaseReasoner):
             names = " and ".join(repr(each.name) for each in (parsed.first.mention, *parsed.joined))
             return f"The knowledge base has no answer that {names} have in common."
         names = " or ".join(repr(each.mention.name) for each in parsed.interpretations)
+        near = self.nearest(parsed.first.phrase)
         rules = self.rules(parsed.first.source, parsed.first.phrase)
+        if near and near[0][0] == 1:
+            rules = [self._rule(near[0][1].body, 1.0)]
         along = f" along {rules[0]}" if rules else ""
         return f"The knowledge base has no answer: no facts lead from {names}{along}."
 
@@ -215,7 +237,8 @@ class QuestionReasoner(BaseReasoner):
         """Return the rules that a phrase asks for, by the model and by the known phrases that are similar."""
         rules, near = tuple(self.rules(source, phrase)), self.nearest(phrase)
         if not near or near[0][0] == 1:
-            return Reading(rules, Wording(1.0, 1.0, 1.0))
+            lacks = bool(near) and self._lacks(source, near[0][1].body)
+            return Reading(() if lacks else rules, Wording(1.0, 1.0, 1.0))
         votes: dict[tuple[str, ...], float] = {}
         if rules and self._applicable(source, rules[0].body) == rules[0].body:
             votes[rules[0].body] = WEIGHT_OF_MODEL
@@ -223,7 +246,8 @@ class QuestionReasoner(BaseReasoner):
             if body := self._applicable(source, known.body):
                 votes[body] = votes.get(body, 0.0) + similarity
         body = max(votes, key=lambda each: votes[each], default=())
-        agreement = votes.get(body, 0.0) / (sum(votes.values()) or 1.0)
+        # A known phrase that cannot be asked of the source speaks against all that it might mean here.
+        agreement = votes.get(body, 0.0) / (WEIGHT_OF_MODEL + sum(similarity for similarity, _ in near))
         wording = Wording(self._known_words(phrase), near[0][0], agreement)
         if not body or (rules and body == rules[0].body):
             return Reading(rules, wording)
@@ -239,6 +263,20 @@ class QuestionReasoner(BaseReasoner):
         counts = self.degrees.counts(source)
         can_start = (each for each in (body, backwards) if counts[self.relations.operator_id(each[0])] > 0)
         return next(can_start, ())
+
+    def _lacks(self, source: int, body: tuple[str, ...]) -> bool:
+        """Return whether an entity has no fact for the first step of a rule, though its like have.
+
+        Its like are the entities with the operator that it has most facts of; of a hundred, one must have it.
+        """
+        counts, wanted = self.degrees.counts(source), self.relations.operator_id(body[0])
+        if counts[wanted] > 0 or not counts.any():
+            return False
+        like, having = (
+            np.unique(self.operators.sources[self.operators.edges_by_operator(each)])
+            for each in (int(counts.argmax()), wanted)
+        )
+        return bool(np.isin(like, having).mean() > MIN_SHARE_OF_LIKE)
 
     def score(self, source: int, phrase: Phrase) -> "ScoredReading":
         """Return what a phrase around an entity asks for, and the answers to it above the threshold."""
@@ -296,6 +334,7 @@ def _likelihood(answer: WordAnswer) -> float:
 def _describe(parsed: ParsedQuestion, source: Mention, every: list[WordAnswer], k: int) -> WordAnswers:
     """Return the first answers with what was understood of the question."""
     claimed = None if parsed.claimed is None else parsed.claimed.name
+    claims = {mention.name for mention in parsed.claims}
     same = [each.mention for each in parsed.interpretations if each.mention.score == source.score]
     ambiguous = dict.fromkeys(mention.name for mention in same)
     return WordAnswers(
@@ -307,7 +346,7 @@ def _describe(parsed: ParsedQuestion, source: Mention, every: list[WordAnswer], 
         tuple(mention.name for mention in parsed.unused),
         tuple(name for name in ambiguous if name != source.name),
         claimed,
-        next((answer for answer in every if answer.entity == claimed), None),
+        next((answer for answer in every if answer.entity in claims), None),
     )
 
 
@@ -340,7 +379,8 @@ def _calibrate(
     features, right, weights = [], [], []
     for row in rng.permutation(len(valid))[:NUM_CALIBRATED].tolist():
         whole, answers = valid.phrases[row], valid.answers_of(row)
-        forms = list(damaged(whole, surprisal, rng))
+        other = valid.phrases[int(rng.integers(len(valid)))]
+        forms = list(damaged(whole, other, surprisal, rng))
         for phrase, same in ((whole, True), *forms):
             scored = reasoner.score(int(valid.sources[row]), phrase)
             num = min(len(scored.entities), MAX_CALIBRATED_ANSWERS)

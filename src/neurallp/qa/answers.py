@@ -118,6 +118,14 @@ class WordAnswers(Tabular):
         }
 
 
+def contradiction(found: WordAnswers, relation: str) -> str:
+    """Return why a yes/no question is not answered with no: another relation leads to what is claimed."""
+    return (
+        f"Not sure what is asked of {found.source!r} and {found.claimed!r}: understood {found[0].rule}, but "
+        f"they are related by {relation}. Name the relation as the facts do."
+    )
+
+
 def rule_in_words(rule: Rule, source: str) -> str:
     """Return the path that a rule describes as an English sentence.
 

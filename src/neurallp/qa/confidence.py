@@ -2,9 +2,9 @@
 
 A model is sure of every question that it is given, also of one it has never learned to understand. So the
 held-out questions are asked as they are and damaged: with words left out, in another order, or with their
-telling words replaced by unknown ones, which asks for something else. How often the answers are right then
-tells what the signs of doubt are worth: a phrase unlike those of the training questions, training questions
-like it that ask for other things, attention spread over several rules.
+telling words replaced by unknown ones or mixed with those of another question, which asks for something else.
+How often the answers are right then tells what the signs of doubt are worth: a phrase unlike those of the
+training questions, training questions like it that ask for other things, attention spread over several rules.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -163,17 +163,31 @@ def _fit(features: Floats, right: Floats, weights: Floats) -> tuple[Floats, floa
     return nn.functional.softplus(raw).detach().numpy(), float(intercept.detach())
 
 
-def damaged(phrase: Phrase, surprisal: Surprisal, rng: np.random.Generator) -> Iterator[tuple[Phrase, bool]]:
-    """Yield damaged forms of a phrase, and whether each still asks for the same."""
+def damaged(
+    phrase: Phrase, other: Phrase, surprisal: Surprisal, rng: np.random.Generator
+) -> Iterator[tuple[Phrase, bool]]:
+    """Yield damaged forms of a phrase, and whether each still asks for the same.
+
+    With the most telling words of another phrase it asks for more, which no single rule answers.
+    """
     words = np.array(phrase.words, dtype=object)
-    telling = np.zeros(len(words), dtype=bool)
-    telling[np.argsort([-surprisal(word) for word in words], kind="stable")[: rng.integers(1, 4)]] = True
+    telling = _most_telling(phrase, surprisal, int(rng.integers(1, 4)))
     kept = rng.random(len(words)) > DAMAGE
     yield _without(phrase, ~kept), True
     yield _without(phrase, telling), True
     shuffled = rng.permutation(len(words))
     yield Phrase(tuple(words[shuffled]), int(rng.integers(len(words) + 1))), True
     yield Phrase(tuple(np.where(telling, UNKNOWN_WORD, words)), phrase.position), False
+    added = np.array(other.words, dtype=object)[_most_telling(other, surprisal, 2)]
+    if not {*added} <= {*phrase.words}:
+        yield Phrase((*phrase.words, *added), phrase.position), False
+
+
+def _most_telling(phrase: Phrase, surprisal: Surprisal, num: int) -> NDArray[np.bool_]:
+    """Return which words of a phrase are the `num` least expected."""
+    telling = np.zeros(len(phrase.words), dtype=bool)
+    telling[np.argsort([-surprisal(word) for word in phrase.words], kind="stable")[:num]] = True
+    return telling
 
 
 def _without(phrase: Phrase, left_out: NDArray[np.bool_]) -> Phrase:

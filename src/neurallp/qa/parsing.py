@@ -50,7 +50,7 @@ class ParsedQuestion:
     text: str
     interpretations: tuple[Interpretation, ...]
     joined: tuple[Mention, ...] = ()  # further entities that the same is asked of
-    claimed: Mention | None = None  # the entity of which a yes/no question says that it is an answer
+    claims: tuple[Mention, ...] = ()  # of a yes/no question: what is said to be an answer, by all its names
     corrected: tuple[tuple[str, str], ...] = ()  # what the text has, and the name it is taken for
     unused: tuple[Mention, ...] = ()  # entities that the text names and that are not used
 
@@ -58,6 +58,11 @@ class ParsedQuestion:
     def first(self) -> Interpretation:
         """The likeliest interpretation."""
         return self.interpretations[0]
+
+    @property
+    def claimed(self) -> Mention | None:
+        """The entity of which a yes/no question says that it is an answer."""
+        return self.claims[0] if self.claims else None
 
 
 class QuestionParser:
@@ -107,7 +112,7 @@ class QuestionParser:
         phrase = self._phrase(text, source[0], _hull(claimed))
         phrase = Phrase(phrase.words[1:], max(0, phrase.position - 1))  # without the verb that asks
         interpretations = tuple(Interpretation(mention, phrase) for mention in source)
-        return ParsedQuestion(text, interpretations, claimed=claimed[0], corrected=corrected)
+        return ParsedQuestion(text, interpretations, claims=tuple(claimed), corrected=corrected)
 
     def _phrase(self, text: str, source: Mention, left_out: tuple[int, int]) -> Phrase:
         """Return the words around a mention, without fillers and those of the span that is left out."""

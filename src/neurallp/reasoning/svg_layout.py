@@ -126,7 +126,7 @@ def _place(
     arcs = [link for link in links if abs(column_of[link.source] - column_of[link.target]) > 1]
     num_above, arc = len(arcs) // 2, stretch * ARC
     parallel = max(map(len, _between(set(links) - set(arcs)).values()), default=1)
-    first, boxes = top + arc * num_above, stretch * max(LANE, BEND * (parallel + 1)) * max(map(len, columns))
+    first, boxes = top + arc * num_above, stretch * max(LANE, BEND * parallel) * max(map(len, columns))
     gap = GAP + STEEP * (max(map(len, columns)) - 1) + label
     places, left = {}, float(MARGIN)
     for names in columns:

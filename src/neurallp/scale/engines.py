@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..errors import ConfigError, DataError, import_extra
+from ..errors import ConfigError, DataError, brief, import_extra
 from ..io.duckdb import MEMORY, Database, open_database
 from ..io.rules.sql import literal
 
@@ -179,7 +179,7 @@ def open_session(address: str, memory: str = MEMORY) -> Iterator[Any]:
 def _connect(builder: Any, address: str, memory: str) -> Any:
     """Return a session of an address."""
     if address.startswith(CONNECT):
-        return builder.remote(address).getOrCreate()
+        return _connect_remotely(builder, address)
     if address.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     options = {
@@ -191,3 +191,16 @@ def _connect(builder: Any, address: str, memory: str) -> Any:
     for key, value in options.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _connect_remotely(builder: Any, address: str) -> Any:
+    """Return a session of Spark Connect, whose client needs more packages than Spark itself."""
+    from pyspark.errors import PySparkException
+
+    try:
+        return builder.remote(address).getOrCreate()
+    except PySparkException as error:
+        raise ConfigError(
+            f"Cannot connect to {address}: {brief(error)}. "
+            "Spark Connect needs pip install 'pyspark[connect]', and a server at that address."
+        ) from error

@@ -40,6 +40,9 @@ Reliabilities = Mapping[str, Mapping[str, Reliability]]
 #: Changed worlds that are kept, each an index of all facts.
 MAX_WORLDS = 8
 
+#: Rules that are kept with their counts: as many as a person looks at, of all relations.
+MAX_COUNTS = 50_000
+
 #: Results of other kinds that are kept.
 MAX_KEPT = 2000
 
@@ -101,6 +104,10 @@ class Explorer:
     @cached_property
     def _worlds(self) -> Cache[Changes, Reasoner]:
         return Cache(MAX_WORLDS)
+
+    @cached_property
+    def _counts(self) -> Cache[tuple[int, int], Rule]:
+        return Cache(MAX_COUNTS)
 
     @cached_property
     def _kept(self) -> Cache[tuple[Any, ...], Any]:
@@ -218,7 +225,7 @@ class Explorer:
         rule = self.rules(query)[number]
         if rule.support is not None or rule.ignores_source:
             return rule
-        return self.keep(("counted", query, number), lambda: self._count(rule))
+        return self._counts.get((query, number), lambda: self._count(rule))
 
     def count(self, query: int, numbers: Iterable[int]) -> None:
         """Count some rules of a query on all cores; `counted` returns them at once then."""

@@ -56,10 +56,15 @@ class DistributedWeighting(Weighting):
     """A weighting whose queries are fitted in worker processes; each holds the facts and one thread."""
 
     def __init__(
-        self, split: Split, config: WeightingConfig, given: Candidates | None = None, *, workers: Workers
+        self,
+        split: Split,
+        config: WeightingConfig,
+        given: Candidates | None = None,
+        *,
+        workers: int | Workers,
     ) -> None:
         super().__init__(split, config, given, num_threads=1)
-        self.workers = workers
+        self.workers: Workers = LocalWorkers(workers) if isinstance(workers, int) else workers
 
     def _pilot_all(
         self, queries: Sequence[int], pool: Executor, on_done: Callable[[int], None]
