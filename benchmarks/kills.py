@@ -67,8 +67,9 @@ def run(kind: str, out: Path, *more: str) -> int:
 
 def finish(kind: str, out: Path) -> bool:
     """Finish a run that was killed, from its checkpoint where it has one; return whether it succeeded."""
-    there = kind in ("learn", "qa") and holds_model(out) and (out / CHECKPOINT).is_file()
-    _, status = os.waitpid(fork(kind, out, *(["--resume"] if there else ["--force"] * (kind == "qa"))), 0)
+    resumes = kind in ("learn", "qa") and holds_model(out) and (out / CHECKPOINT).is_file()
+    more = [] if kind == "experiment" else ["--resume" if resumes else "--force"]  # it may have ended before
+    _, status = os.waitpid(fork(kind, out, *more), 0)
     return status == 0
 
 

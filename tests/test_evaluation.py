@@ -248,3 +248,7 @@ def test_ranks_within_a_row_are_those_among_all_entities():
     found = rank_within(values, row, 6)  # two entities are not listed and score 0
     assert found.better.tolist() == [0, 1, 3, 5, 6]
     assert found.ties.tolist() == [1, 2, 2, 1, 0]
+
+
+def test_many_equal_scores_stay_in_order():
+    assert best_places(np.ones(100), 100).tolist() == list(range(100))

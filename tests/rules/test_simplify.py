@@ -135,3 +135,28 @@ def test_the_rules_left_when_subsumed_ones_go_derive_the_same_pairs():
         return {pair for rule in rules for pair in map(tuple, derive(rule, kb).tolist())}
 
     assert derived(kept) == derived(given)
+
+
+COUNTED = Rule("r", ("s", "t"), 0.5, support=1, num_predictions=2, num_answerable=2, num_paths=3)
+
+
+def test_a_new_constraint_removes_all_counts_and_a_constraint_that_is_there_none():
+    (ends,), (every,) = require_distinct_ends([COUNTED]), require_distinct_variables([COUNTED])
+    none = {"support": None, "num_predictions": None, "num_answerable": None, "num_paths": None}
+    assert ends == replace(COUNTED, **none, distinct_ends=True)
+    assert every == replace(COUNTED, **none, distinct_ends=True, inequalities=((0, 1), (1, 2)))
+    counted = replace(COUNTED, distinct_ends=True, inequalities=((0, 1), (1, 2)))
+    assert list(require_distinct_variables([counted])) == [counted]
+    half = replace(counted, inequalities=())
+    assert list(require_distinct_variables([half])) == [every]
+
+
+def test_duplicates_are_combined_as_asked_and_the_counted_one_is_kept():
+    plain, counted = Rule("r", ("s",), 0.75, 0.75), Rule("r", ("s",), 0.5, 0.5, support=1, num_predictions=2)
+    assert list(simplify([plain, counted], max).rules) == [
+        replace(counted, confidence=0.75, normalized_confidence=0.75)
+    ]
+    (added,) = simplify([plain, counted]).rules
+    assert (added.confidence, added.normalized_confidence, added.support) == (1.25, 1.0, 1)
+    first = replace(plain, num_paths=7)
+    assert next(iter(simplify([first, plain], max).rules)).num_paths == 7

@@ -134,3 +134,16 @@ def test_anyburl_is_recognised_by_the_arrow_of_its_first_line():
     assert anyburl.recognizes("1\t1\t1.0\tr(X,Y) <= s(X,Y)\n")
     assert not anyburl.recognizes("other\n1\t1\t1.0\tr(X,Y) <= s(X,Y)\n")
     assert not anyburl.recognizes("r(X,Y)<=s(X,Y)")
+
+
+def test_anyburl_has_one_line_for_each_rule_and_no_line_end_in_a_name():
+    counted = Rule("r", ("s",), 0.5, support=1, num_predictions=2)
+    assert anyburl.render([counted, counted], {}) == 2 * "2\t1\t0.5\tr(X,Y) <= s(X,Y)\n"
+    for name in ("s\t", "a\nb", "a\rb"):
+        with pytest.raises(FormatError, match="cannot represent"):
+            anyburl.render([replace(counted, body=(name,))], {})
+
+
+def test_a_line_without_a_body_is_no_chain():
+    found = anyburl.parse("1\t1\t1.0\tr(X,Y) <= \n1\t1\t1.0\tr(X,Y) <= s(X,Y)\n", Path("rules.txt"))
+    assert (len(found.rules), found.num_skipped) == (1, 1)

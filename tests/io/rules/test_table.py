@@ -114,3 +114,9 @@ def test_no_field_of_a_safe_rule_begins_like_a_formula():
     rule = Rule("=r", ("=s",), 0.5, kind="unary", answer="@a", weight=-1.0)
     assert safe_rule(rule) == replace(rule, target="'=r", answer="'@a")
     assert safe_rule(Rule("r", ("s",), 0.5)) == Rule("r", ("s",), 0.5)
+
+
+def test_only_tabs_of_the_first_line_divide_columns():
+    assert not recognizes("body confidence target\nx")
+    assert recognizes("body\tconfidence\ttarget\tmore\nx\ny")
+    assert not recognizes("x\nbody\tconfidence\ttarget\ny")

@@ -1,7 +1,15 @@
+from pathlib import Path
+
 import pytest
 
 from neurallp import ConfigError, FormatError
-from neurallp.io.triples.layout import find_columns, parse_columns, place_columns, suspect_header
+from neurallp.io.triples.layout import (
+    find_columns,
+    parse_columns,
+    place_columns,
+    require_text,
+    suspect_header,
+)
 
 
 @pytest.mark.parametrize(
@@ -63,8 +71,34 @@ ROWS = [("a", "r", "b"), ("b", "r", "c"), ("c", "r", "a")]
         (("Kopf", "Art", "Ende"), ROWS[:2], False),  # too few rows to tell
         (("Kopf", "r", "Ende"), ROWS, False),
         (("a", "Art", "Ende"), ROWS, False),
+        (("Kopf", "Art", "r"), ROWS, False),
         (("Kopf", "Art", "Ende"), [*ROWS, ("x", "y", "z")], False),  # another row is like that
     ],
 )
 def test_a_first_row_that_resembles_no_other_may_be_a_header(first, others, is_suspected):
     assert suspect_header([first, *others]) == (first if is_suspected else None)
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"\x1f\x8bxyz", "compressed with gzip. Add .gz to its name"),
+        (b"PAR1", "Parquet. Name it .parquet"),
+        (b"\xef\xbb\xbf  <!DOCTYPE html>", "a web page. Download the file itself"),
+        (b'[ {"a": 1}]', "JSON. Write its triples as .tsv or .csv: head, relation, tail"),
+        (b"<a> <b> <c> .\n", "N-Triples. Name it .nt"),
+        (b"\n@prefix ex: <http://ex.org/> .", "Turtle. Name it .ttl"),
+        (b"<?xml version='1.0'?>", "XML. If it is RDF, name it .rdf"),
+    ],
+)
+def test_what_is_no_table_is_told_by_its_beginning(content, what):
+    with pytest.raises(FormatError) as caught:
+        require_text(Path("facts.tsv"), content)
+    assert str(caught.value) == f"facts.tsv is {what}."
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"a\tr\tb\n", b"PAR", b" PAR1", b"<a\tr\tb\n", b"x" * 1001 + b"<html"]
+)
+def test_other_text_passes(content):
+    require_text(Path("facts.tsv"), content)

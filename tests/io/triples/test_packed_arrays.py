@@ -50,6 +50,14 @@ def test_an_array_of_another_shape_or_type_is_refused(folder, name, change):
         open_packed(folder)
 
 
+def test_no_name_is_empty(folder):
+    offsets = np.load(folder / "name_offsets.npy")
+    offsets[1] = 0
+    put(folder, "name_offsets", offsets)
+    with pytest.raises(DataError, match="names are cut at the wrong places"):
+        open_packed(folder)
+
+
 def test_a_name_is_not_cut_within_a_character(folder):
     offsets = np.load(folder / "name_offsets.npy")
     offsets[-2] += 1  # between the two bytes of Ü
