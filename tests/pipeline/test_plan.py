@@ -67,14 +67,6 @@ def test_a_gain_must_be_worth_its_work(planner):
     assert "unary" in found.decide().kinds
 
 
-def test_candidates_are_doubled_twice_while_that_pays(planner):
-    by_number = {1000: 0.2, 2000: 0.3, 4000: 0.4}
-    config = planner(lambda config: by_number[config.num_candidates]).decide()
-    assert (config.num_candidates, config.num_pairs) == (4000, 4000)
-    by_number[2000] = 0.2
-    assert planner(lambda config: by_number[config.num_candidates]).decide().num_candidates == 1000
-
-
 def test_training_is_tried_only_where_an_epoch_is_little_work(planner):
     found = planner(lambda config: 0.5)
     found.survey = replace(found.survey, num_facts=4000, walks=(10.0, 100.0))

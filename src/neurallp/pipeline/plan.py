@@ -276,13 +276,6 @@ def other_masking(found: Survey, config: WeightingConfig) -> Iterator[Option]:
         yield Option(f"masking {masking}", _setting(masking=masking))
 
 
-def more_candidates(found: Survey, config: WeightingConfig) -> Iterator[Option]:
-    """Yield twice and four times as many candidates, from as many more pairs."""
-    for times in (2, 4):
-        more = {"num_candidates": times * config.num_candidates, "num_pairs": times * config.num_pairs}
-        yield Option(f"{more['num_candidates']} candidates", _setting(**more))
-
-
 def _setting(**settings: Any) -> Change:
     return lambda config: replace(config, **settings)
 
@@ -291,7 +284,6 @@ DECISIONS = (
     Decision("max_length", longer_bodies, is_ladder=True),
     Decision("kinds", more_kinds, is_ladder=False),
     Decision("masking", other_masking, is_ladder=False),
-    Decision("num_candidates", more_candidates, is_ladder=True),
 )
 
 #: Settings of the neural model: where one is given, the model is trained.
