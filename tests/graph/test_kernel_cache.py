@@ -69,7 +69,7 @@ def test_every_module_with_a_kernel_names_the_folder():
         if isinstance(node, ast.FunctionDef)
         if {ast.unparse(each).split("(")[0] for each in node.decorator_list} & {"kernel", "kernel_function"}
     }
-    assert {"unary.py", "anchored.py", "mirrored.py", "shared_neighbours.py"} <= {
+    assert {"unary.py", "adam_kernels.py", "shared_neighbours_kernels.py"} <= {
         each.name for each in decorated
     }
     assert decorated <= set(kernel_cache._kernel_modules(package))

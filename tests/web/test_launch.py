@@ -41,3 +41,10 @@ def test_a_port_that_is_taken_is_told():
         taken.listen()
         with pytest.raises(ConfigError, match="Give another --port"):
             bind("127.0.0.1", taken.getsockname()[1])
+
+
+def test_connections_know_their_protocol_so_that_small_packets_are_sent_at_once():
+    with bind("127.0.0.1", 0) as bound, socket.create_connection(bound.getsockname()):
+        accepted, _ = bound.accept()
+        with accepted:
+            assert accepted.proto == socket.IPPROTO_TCP  # asyncio sets TCP_NODELAY only then

@@ -82,8 +82,29 @@ def lay_out(
         places, arcs, width, height = _place(columns, labels, max(sizes.values(), default=0.0), top, stretch)
         curves = _curves(labels, places, arcs, stretch)
         if (found := _place_labels(curves, places, sizes)) is not None:
-            return Layout(places, curves, found, width, height)
-    return _add_below(places, curves, sizes, width, height)
+            return _inside(Layout(places, curves, found, width, height), top)
+    return _inside(_add_below(places, curves, sizes, width, height), top)
+
+
+def _inside(found: Layout, top: float) -> Layout:
+    """Return a layout moved and enlarged so that loops and all labels are inside, below `top`."""
+    labels = np.array([*found.labels.values()]).reshape(-1, 4)
+    ways = [curve.at(SHARES) for curve in found.curves.values()]
+    ends = [labels[:, :2] - labels[:, 2:] / 2, labels[:, :2] + labels[:, 2:] / 2]
+    points = np.concatenate([*ways, *ends, [[0.0, top], [found.width, found.height]]])
+    (left, upper), (right, lower) = points.min(axis=0).tolist(), points.max(axis=0).tolist()
+    dx, dy = max(0.0, -left), max(0.0, top - upper)
+
+    def moved(point: Point) -> Point:
+        return point[0] + dx, point[1] + dy
+
+    return Layout(
+        {name: moved(place) for name, place in found.places.items()},
+        {link: Curve(*map(moved, curve)) for link, curve in found.curves.items()},
+        {link: (*moved((x, y)), *size) for link, (x, y, *size) in found.labels.items()},  # type: ignore[misc]
+        right + dx,
+        lower + dy,
+    )
 
 
 # Boxes

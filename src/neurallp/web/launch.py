@@ -55,7 +55,9 @@ def prepare(explorer: Explorer, host: str, port: int, *, with_token: bool) -> Se
 
 def bind(host: str, port: int) -> socket.socket:
     """Return a socket bound to an address; port 0 takes any that is free."""
-    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # The protocol is named because asyncio sends small packets at once only where it is: 40 ms a page.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
