@@ -1,6 +1,7 @@
 """Serving: bind the application to an address of this machine, and open the browser."""
 
 import socket
+import sys
 import threading
 import webbrowser
 from collections.abc import Callable
@@ -19,6 +20,9 @@ from .warming import warm_up
 
 #: Connections that may wait.
 BACKLOG = 512
+
+#: Seconds after which a thread that computes lets others run: requests are read and answered meanwhile.
+SWITCH_INTERVAL = 0.0005
 
 #: Seconds until the model is warmed up: the first page does not wait for it.
 WARM_UP_AFTER = 1.0
@@ -73,6 +77,7 @@ def bind(host: str, port: int) -> socket.socket:
 def launch(server: Server, *, browser: bool = True) -> None:
     """Serve until Ctrl-C. The browser opens soon; the model is warmed up once the first page is out."""
     _start_later(WARM_UP_AFTER, partial(warm_up, server.explorer))
+    sys.setswitchinterval(SWITCH_INTERVAL)
     if browser:
         _start_later(0.3, partial(webbrowser.open, server.address))
     uvicorn.Server(configure(server.app)).run([server.socket])
