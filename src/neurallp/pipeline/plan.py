@@ -36,7 +36,7 @@ ENOUGH_REACHED = 0.95
 FIRST_KINDS = ("chain", "prior", "against")
 
 #: Feature values of all questions to learn from, at most; and how many questions a query may have.
-MAX_WORK = 2.4e9
+MAX_WORK = 2.6e9
 NUMBERS_OF_QUESTIONS = (8000, 4000, 2000, 1000, 500, 250)
 
 #: Feature values of a question for each entity, at most: on small dense graphs more rules predict the same.
