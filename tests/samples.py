@@ -107,3 +107,18 @@ def neural_program(model, kb=None):
 def weighted_program(rules, config, kb=None):
     """Return the program of weighted rules without a neural model."""
     return LearnedProgram(Plan(None, None, config), weighted_rules=rules, kb=kb)
+
+
+#: A program that compiles a kernel of its own and runs it.
+KERNEL_PROGRAM = """
+import numpy as np
+from neurallp.graph.compilation import kernel
+
+@kernel()
+def double(values):
+    for i in range(len(values)):
+        values[i] *= 2
+
+values = np.arange(3)
+double(values)
+"""

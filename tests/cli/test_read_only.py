@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from samples import KERNEL_PROGRAM
 
 #: Makes every file system read-only for one process; ends with 77 where the system does not allow it.
 READ_ONLY = """
@@ -17,19 +18,7 @@ if touch probe 2>/dev/null || touch /tmp/probe 2>/dev/null; then rm -f probe /tm
 exec "$@"
 """
 
-KERNEL = """
-import numpy as np
-from neurallp.graph.compilation import kernel
-
-@kernel()
-def double(values):
-    for i in range(len(values)):
-        values[i] *= 2
-
-values = np.arange(3)
-double(values)
-print(values.tolist())
-"""
+KERNEL = KERNEL_PROGRAM + "print(values.tolist())\n"
 
 
 def run_read_only(folder, *command):

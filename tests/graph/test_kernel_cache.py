@@ -7,23 +7,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from samples import KERNEL_PROGRAM
 
 from neurallp.graph import kernel_cache
 
-KERNELS = """
-import numpy as np
-from neurallp.graph.compilation import kernel
-
-@kernel()
-def double(values):
-    for i in range(len(values)):
-        values[i] *= 2
-
-values = np.arange(3)
-double(values)
-stats = double.dispatcher.stats
+KERNELS = (
+    KERNEL_PROGRAM
+    + """stats = double.dispatcher.stats
 print(values.tolist(), sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
+)
 
 
 def run(tmp_path, cache):
