@@ -69,6 +69,7 @@ def _rules(form: str) -> Callable[[], list[bytes]]:
             ),
             Rule("~uncle", ("~brother",), 0.25, weight=-1.5, distinct_ends=True),
             Rule("r", ("s",), 0.5, kind="unary", answer="anna", weight=2.0),
+            Rule("r", ("s",), 0.5, kind="unary", answer="anna", body_end="bob", weight=1.0),
         ]
         return [import_module(f"neurallp.io.rules.{form}").render(rules, {}).encode()]
 

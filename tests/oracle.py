@@ -109,14 +109,18 @@ def walk_features(edges, source, body):
     return dict(found)
 
 
-def non_chain_features(edges, source, query, kind, operator, answer=None):
-    """Return {entity: (forward, backward)} of a unary or shared-neighbour rule.
+def unary_features(edges, source, operator, answer, end=None):
+    """Return {answer: (1, 1)} where the source has an edge of the operator, to `end` if there is one."""
+    holds = any(edge[:2] == (source, operator) and end in (None, edge[2]) for edge in edges)
+    return {answer: (1.0, 1.0)} if holds else {}
 
-    For the latter: the largest confidence over all neighbours D, and the noisy-or. The confidence of a D is
-    the share of other entities with this D that have the answer, or are answers of the source (mirrored).
+
+def shared_features(edges, source, query, kind, operator):
+    """Return {entity: (forward, backward)} of a shared-neighbour rule.
+
+    They are the largest confidence over all neighbours D, and the noisy-or. The confidence of a D is the
+    share of other entities with this D that have the answer, or are answers of the source (mirrored).
     """
-    if kind == "unary":
-        return {answer: (1.0, 1.0)} if any(edge[:2] == (source, operator) for edge in edges) else {}
     having = defaultdict(set)
     for entity, k, neighbour in edges:
         if k == operator and neighbour != source:

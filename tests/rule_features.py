@@ -13,10 +13,18 @@ from neurallp.weighting.kinds.base import Candidate
 NAMES = [f"e{i}" for i in range(5)]
 operator = st.integers(0, 3)
 chain = st.builds(
-    Candidate, st.just("chain"), st.lists(operator, min_size=1, max_size=3).map(tuple), st.none()
+    Candidate, st.just("chain"), st.lists(operator, min_size=1, max_size=3).map(tuple), st.none(), st.none()
 )
-unary = st.builds(Candidate, st.just("unary"), st.tuples(operator), st.sampled_from(NAMES))
-shared = st.builds(Candidate, st.sampled_from(["anchored", "mirrored"]), st.tuples(operator), st.none())
+unary = st.builds(
+    Candidate,
+    st.just("unary"),
+    st.tuples(operator),
+    st.sampled_from(NAMES),
+    st.none() | st.sampled_from(NAMES),
+)
+shared = st.builds(
+    Candidate, st.sampled_from(["anchored", "mirrored"]), st.tuples(operator), st.none(), st.none()
+)
 
 
 def rules_of(*kinds, max_size=6):
@@ -82,8 +90,11 @@ def oracle_features(kb, graph, source, query, rules, exclude_source=False):
 def _oracle_rule(kb, graph, source, query, rule):
     if rule.kind == "chain":
         return oracle.walk_features(graph, source, rule.operators)
-    answer = None if rule.constant is None else kb.entities.find(rule.constant)
-    return oracle.non_chain_features(graph, source, query, rule.kind, rule.operators[0], answer)
+    if rule.kind == "unary":
+        end = None if rule.end is None else kb.entities.find(rule.end)
+        answer = kb.entities.find(rule.constant)
+        return oracle.unary_features(graph, source, rule.operators[0], answer, end)
+    return oracle.shared_features(graph, source, query, rule.kind, rule.operators[0])
 
 
 def masked_graph(edges, source, query, answer, num_relations, mask_pair):

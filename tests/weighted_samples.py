@@ -31,6 +31,8 @@ def random_rules(kb, seed, excludes_linked=False):
         candidates = [Candidate("chain", body) for body in sorted(bodies)]
         candidates += [Candidate("prior", (query,)), Candidate("against", (int(rng.integers(num)),))]
         candidates += [Candidate("unary", (int(rng.integers(num)),), name) for name in ("anna", "nobody")]
+        ends = [*(NAMES[place] for place in rng.integers(0, len(NAMES), 4)), "nobody"]
+        candidates += [Candidate("unary", (int(rng.integers(num)),), "it's", end) for end in ends]
         candidates += [
             Candidate(kind, (k,))
             for kind in ("anchored", "mirrored")

@@ -25,7 +25,7 @@ def test_rules_are_imported_cleaned_and_counted(run, data, tmp_path):
         "120\t60\t0.5\tuncle(X,Y) <= father(X,A), brother(A,Y)",
         "120\t60\t0.5\tuncle(X,Y) <= father(X,A), brother(A,Y)",
         "9\t9\t1.0\tuncle(X,Y) <= uncle(X,Y)",
-        "9\t9\t1.0\tuncle(X,bob) <= wife(X,A)",
+        "9\t9\t1.0\tuncle(X,bob) <= wife(X,A), aunt(A,eve)",
     ]
     (tmp_path / "mined.txt").write_text("\n".join(lines))
     code, out, err = run("import", "mined.txt", data, "--format", "anyburl", "--json")

@@ -143,10 +143,21 @@ CANDIDATES = st.lists(
             st.just("chain"),
             st.lists(st.integers(0, 3), min_size=1, max_size=3).map(tuple),
             st.none(),
+            st.none(),
         ),
-        st.builds(Candidate, st.just("unary"), st.tuples(st.integers(0, 3)), st.sampled_from(NAMES)),
         st.builds(
-            Candidate, st.sampled_from(["anchored", "mirrored"]), st.tuples(st.integers(0, 3)), st.none()
+            Candidate,
+            st.just("unary"),
+            st.tuples(st.integers(0, 3)),
+            st.sampled_from(NAMES),
+            st.none() | st.sampled_from(NAMES),
+        ),
+        st.builds(
+            Candidate,
+            st.sampled_from(["anchored", "mirrored"]),
+            st.tuples(st.integers(0, 3)),
+            st.none(),
+            st.none(),
         ),
     ),
     min_size=1,

@@ -52,6 +52,7 @@ def test_a_rule_is_one_json_object_that_reads_itself():
         "weight": None,
         "kind": "chain",
         "answer": None,
+        "body_end": None,
         "rule": "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y",
     }
 
@@ -111,6 +112,7 @@ def test_kinds_whose_body_does_not_lead_to_the_answer_are_no_path_rules():
 
 def test_each_kind_has_its_text_form():
     assert str(Rule("r", ("a",), 1.0, kind="unary", answer="b", distinct_ends=True)) == "r(X, b) <= a(X, A)"
+    assert str(Rule("r", ("~a",), 1.0, kind="unary", answer="b", body_end="c")) == "r(X, b) <= a(c, X)"
     assert str(Rule("r", ("~r",), 1.0, kind="prior")) == "r(X, Y) <= r(Y, A)"
     assert str(Rule("r", ("a",), 1.0, kind="against")) == "not r(X, Y) <= a(X, Y)"
 
@@ -127,6 +129,7 @@ def test_a_rule_against_is_one_by_its_kind_until_it_has_a_weight():
         ({"kind": "cyclic"}, "one of chain, prior, unary, anchored, mirrored, against, got 'cyclic'"),
         ({"kind": "unary"}, "Rules of the kind unary name their answer, and no others do"),
         ({"answer": "b"}, "Rules of the kind unary name their answer, and no others do"),
+        ({"body_end": "b"}, "Only a rule that names its answer can name the end of its body"),
     ],
 )
 def test_a_rule_whose_parts_do_not_fit_its_kind_is_refused(fields, message):

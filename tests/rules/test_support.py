@@ -10,7 +10,14 @@ from samples import edges, knowledge_bases, rules_over
 
 from neurallp import KnowledgeBase, Rule
 from neurallp.graph.operators import Operators
-from neurallp.rules.support import PathCounter, count_paths, find_successors, measure, predicts_on
+from neurallp.rules.support import (
+    PathCounter,
+    count_paths,
+    find_successors,
+    measure,
+    predict_pairs,
+    predicts_on,
+)
 
 few = settings(max_examples=60, deadline=None)
 bodies = st.lists(st.lists(st.integers(0, 3), max_size=3).map(tuple), min_size=1, max_size=6)
@@ -148,6 +155,24 @@ def test_a_unary_rule_counts_the_sources_that_have_its_operator():
     assert (measured.support, measured.num_predictions) == (1, 1)  # anna; carl is no answer to himself
     unknown = Rule("uncle", ("father",), 1.0, kind="unary", answer="nobody")
     assert measure([unknown], kb)[0].num_predictions == 0
+
+
+def test_a_unary_rule_that_names_an_end_counts_the_sources_with_that_edge():
+    facts = [
+        *((x, "eats", "hay") for x in "abc"),
+        ("d", "eats", "fish"),
+        ("a", "is", "calm"),
+        ("b", "is", "shy"),
+    ]
+    kb = KnowledgeBase.from_triples(facts)
+    rule = Rule("is", ("eats",), 1.0, kind="unary", answer="calm", body_end="hay")
+    (measured,) = measure([rule], kb)
+    assert (measured.support, measured.num_answerable, measured.num_predictions) == (1, 2, 3)
+    every = np.arange(len(kb.entities))
+    rows, answers = predict_pairs(rule, kb, Operators.of(kb), every)
+    assert {kb.entities[row] for row in rows} == set("abc")
+    assert {kb.entities[each] for each in answers} == {"calm"}
+    assert measure([replace(rule, body_end="nothing")], kb)[0].num_predictions == 0
 
 
 def test_a_prior_is_not_measured():

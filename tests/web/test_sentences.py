@@ -28,6 +28,10 @@ from neurallp.web.sentences import as_sentence
             Rule("aunt", ("son",), 1.0, kind="unary", answer="eve"),
             "If X –son→ anything, then X –aunt→ eve is likelier.",
         ),
+        (
+            Rule("aunt", ("~son",), 1.0, kind="unary", answer="eve", body_end="tim"),
+            "If tim –son→ X, then X –aunt→ eve is likelier.",
+        ),
     ],
 )
 def test_a_rule_reads_as_a_sentence(rule, sentence):

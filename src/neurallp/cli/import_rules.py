@@ -25,8 +25,8 @@ def import_rules(
 ) -> None:
     """Read RULES that another program wrote.
 
-    Rules that are not chains of variables are skipped, equal rules are merged, and rules by which a fact
-    implies itself are dropped.
+    Chains of variables are read and, from AnyBURL, rules of one edge that name their answer; others are
+    skipped. Equal rules are merged, and rules by which a fact implies itself are dropped.
     """
     from ..io import rules as exchange
     from ..io.rules.table import write_rules

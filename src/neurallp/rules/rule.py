@@ -45,6 +45,8 @@ class Rule:
     kind: str = "chain"
     #: The only answer, where the kind names it.
     answer: str | None = None
+    #: The entity at which the body ends; only a rule that names its answer may name one.
+    body_end: str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.body, str):
@@ -59,6 +61,8 @@ class Rule:
         if KINDS[self.kind].names_answer != (self.answer is not None):
             named = [name for name, entry in KINDS.items() if entry.names_answer]
             raise ConfigError(f"Rules of the kind {' or '.join(named)} name their answer, and no others do.")
+        if self.body_end is not None and self.answer is None:
+            raise ConfigError("Only a rule that names its answer can name the end of its body.")
 
     @property
     def measured_confidence(self) -> float | None:
@@ -110,9 +114,11 @@ class Rule:
 
     @property
     def variables(self) -> list[str]:
-        """The variables along the body: X, A, B, …, Y."""
+        """The variables along the body: X, A, B, …, Y; the last is an entity where the rule names one."""
         if self.is_path_rule:
             return ["X", *_variable_names(len(self.body) - 1), "Y"]
+        if self.body_end is not None:
+            return ["X", *_variable_names(len(self.body) - 1), self.body_end]
         between = _variable_names(len(self.body))
         return [*between, "Y"] if self.ignores_source else ["X", *between]
 
@@ -179,6 +185,7 @@ class RuleSet(Sequence[Rule], Tabular):
         "body": "[string]",
         "kind": "string",
         "answer": "string",
+        "body_end": "string",
         "weight": "double",
         "confidence": "double",
         "alpha": "double",

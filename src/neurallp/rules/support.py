@@ -16,7 +16,7 @@ from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
 from ..graph.scores import Scores
 from ..graph.vocabulary import Relations, is_inverse
-from .paths import Path, find_paths, reachable_sets
+from .paths import Path, find_paths, follow, reachable_sets
 from .rule import Rule, RuleSet
 
 Inequalities = Collection[tuple[int, int]]
@@ -78,12 +78,25 @@ def _counted(rule: Rule, counts: Conclusions) -> Rule:
 
 def _measure_constant(rule: Rule, operators: Operators, kb: KnowledgeBase) -> Rule:
     """Return a rule that names its answer with how many sources have its body, and how many its answer."""
-    every = np.arange(operators.num_entities)
-    predicted, answer = predict_pairs(rule, kb, operators, every)[0], kb.entities.find(str(rule.answer))
-    asked = operators.operators == kb.relations.operator_id(rule.target)
-    support = int(np.isin(predicted, operators.sources[asked & (operators.targets == answer)]).sum())
-    answerable = int(np.isin(predicted, operators.sources[asked]).sum())
-    return _counted(rule, Conclusions(len(predicted), support, answerable, len(predicted)))
+    answer, target = kb.entities.find(str(rule.answer)), kb.relations.operator_id(rule.target)
+    predicted = _sources_of_body(rule, operators, kb) if answer >= 0 else np.zeros(0, np.int64)
+    if rule.distinct_ends:
+        predicted = predicted[predicted != answer]
+    starts, stops = operators.spans(predicted, target)
+    support = np.isin(predicted, follow(operators, np.array([answer]), operators.inverse(target))).sum()
+    answerable = int((stops > starts).sum())
+    return _counted(rule, Conclusions(len(predicted), int(support), answerable, len(predicted)))
+
+
+def _sources_of_body(rule: Rule, operators: Operators, kb: KnowledgeBase) -> Ids:
+    """Return the entities at which some path along a rule's body begins, ascending; walked from its end."""
+    ends = np.arange(operators.num_entities)
+    if rule.body_end is not None:
+        end = kb.entities.find(rule.body_end)
+        ends = np.array([end] if end >= 0 else [], dtype=np.int64)
+    for k in reversed(body_ids(rule, kb.relations)):
+        ends = follow(operators, ends, operators.inverse(k))
+    return ends
 
 
 def predicts_on(rule: Rule, operators: Operators, relations: Relations) -> bool:
@@ -160,6 +173,8 @@ def predict_pairs(rule: Rule, kb: KnowledgeBase, operators: Operators, sources: 
     else:
         found = PathCounter(operators, sources).count(body)
     rows, answers = found.rows, found.entities
+    if rule.body_end is not None:
+        rows = rows[answers == kb.entities.find(rule.body_end)]
     if rule.answer is not None:
         answer = kb.entities.find(rule.answer)
         rows = np.unique(rows)[: None if answer >= 0 else 0]
@@ -177,7 +192,9 @@ def predicting_paths(
         found = find_paths(operators, body, source, answer)
         yield from (path for path in found if rule.satisfies_inequalities(path))
     elif kb.entities.find(rule.answer) == answer:
-        for end in reachable_sets(operators, body, source)[-1].tolist():
+        ends = reachable_sets(operators, body, source)[-1].tolist()
+        named = None if rule.body_end is None else kb.entities.find(rule.body_end)
+        for end in ends if named is None else {*ends} & {named}:
             yield from find_paths(operators, body, source, end)
 
 

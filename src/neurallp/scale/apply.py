@@ -218,9 +218,10 @@ class Application:
         for number in numbers:
             own = self.weighted.queries[rules.query]
             rule, weights = own.rules[number], own.weights[number].tolist()
-            constant = -1 if rule.constant is None else self.kb.entities.find(rule.constant)
-            if any(weights) and (rule.constant is None or constant >= 0):
-                yield rules.amounts(rule, weights, part, constant)
+            named = [name for name in (rule.constant, rule.end) if name is not None]
+            ids = {name: self.kb.entities.find(name) for name in named}
+            if any(weights) and all(each >= 0 for each in ids.values()):
+                yield rules.amounts(rule, weights, part, ids)
 
     def _links(self, rules: RuleQueries) -> str:
         every = (f"SELECT source, target FROM {rules.steps(k)} n" for k in range(2 * rules.num_relations))

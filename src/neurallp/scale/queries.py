@@ -68,22 +68,23 @@ class RuleQueries:
             return f"SELECT * FROM {self.shared[body]} g"
         return feature_sql.next_step(f"({self.walks(body[:-1], part)})", self.steps(body[-1]))
 
-    def features(self, rule: Candidate, part: Part, constant: int) -> str:
-        """Return source, entity, forward and backward of one rule; `constant` is the id of its answer."""
+    def features(self, rule: Candidate, part: Part, names: Mapping[str, int]) -> str:
+        """Return source, entity, forward and backward of one rule; `names` has the ids of its entities."""
         if rule.kind in CHAINS:
             return self.walks(rule.operators, part)
         steps = self.steps(rule.operators[0])
         if rule.kind == "unary":
-            found = f"{constant} AS entity, 1.0e0 AS forward, 1.0e0 AS backward"
-            return f"SELECT DISTINCT source, {found} FROM {part.of(steps)} u"
+            found = f"{names[str(rule.constant)]} AS entity, 1.0e0 AS forward, 1.0e0 AS backward"
+            ends = "" if rule.end is None else f" WHERE target = {names[rule.end]}"
+            return f"SELECT DISTINCT source, {found} FROM {part.of(steps)} u{ends}"
         if rule.kind == "anchored":
             return feature_sql.neighbours(f"({feature_sql.anchored(part.of(steps), steps, self.asked)})")
         return feature_sql.neighbours(f"({feature_sql.mirrored(steps, part.of(self.asked))})")
 
-    def amounts(self, rule: Candidate, weights: Sequence[float], part: Part, constant: int) -> str:
+    def amounts(self, rule: Candidate, weights: Sequence[float], part: Part, names: Mapping[str, int]) -> str:
         """Return what one rule adds to the scores of entities."""
         numbers = list(map(number, weights))
-        features = self.features(rule, part, constant)
+        features = self.features(rule, part, names)
         return f"SELECT source, entity, {feature_sql.amount(numbers, 'v')} AS amount FROM ({features}) v"
 
 

@@ -15,7 +15,7 @@ def as_sentence(rule: Rule) -> str:
         return f"The {'rarer' if rule.is_against else 'more common'} an answer Y is, the likelier it is."
     if rule.answer is not None:
         concluded = _link(rule.target, "X", rule.answer)
-        return f"If {_link(rule.body[0], 'X', 'anything')}, then {concluded} is {then}."
+        return f"If {_link(rule.body[0], 'X', rule.body_end or 'anything')}, then {concluded} is {then}."
     links = zip(rule.body, rule.variables, rule.variables[1:], strict=False)
     given = " and ".join(_link(*link) for link in links) or "X is Y"
     return f"If {given}, then {_link(rule.target, 'X', 'Y')} is {then}."

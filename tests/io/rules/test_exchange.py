@@ -203,10 +203,10 @@ def test_a_file_that_is_no_rules_is_refused_with_its_name(form, content, tmp_pat
         import_rules(path, form)
 
 
-def test_rules_that_are_no_chains_are_skipped_with_a_warning(tmp_path):
+def test_rules_of_other_forms_are_skipped_with_a_warning(tmp_path):
     path = tmp_path / "rules.txt"
-    path.write_text("4\t2\t0.5\tr(X,Y) <= s(Y,X)\n4\t2\t0.5\tr(X,anna) <= s(X,A)\n")
-    with pytest.warns(DataWarning, match="skipped 1 of 2 rules, which are not chains"):
+    path.write_text("4\t2\t0.5\tr(X,Y) <= s(Y,X)\n4\t2\t0.5\tr(X,Y) <= s(X,A)\n")
+    with pytest.warns(DataWarning, match="skipped 1 of 2 rules, whose form is not supported"):
         found = import_rules(path, "anyburl")
     assert (len(found.rules), found.num_skipped) == (1, 1)
 

@@ -56,8 +56,9 @@ def test_atoms_may_stand_in_any_order_and_direction(text, body):
 @pytest.mark.parametrize(
     "text",
     [
-        "r(X,anna) <= s(X,A)",
+        "r(X,anna) <= s(X,A), t(A,bob)",
         "r(X,anna) <= ",
+        "r(bob,anna) <= s(X,A)",
         "r(X,Y) <= s(X,anna), t(anna,Y)",
         "r(X,X) <= s(X,A)",
         "r(Y,X) <= s(Y,X)",
@@ -68,8 +69,26 @@ def test_atoms_may_stand_in_any_order_and_direction(text, body):
         "r(X,Y)",
     ],
 )
-def test_rules_that_are_not_chains_are_skipped_and_counted(text):
+def test_rules_of_other_forms_are_skipped_and_counted(text):
     assert parsed(f"4\t2\t0.5\t{text}\n") == RuleFile(RuleSet([]), 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "answer", "body", "end"),
+    [
+        ("r(X,anna) <= s(X,A)", "r", "anna", "s", None),
+        ("r(X,anna) <= s(A,X)", "r", "anna", "~s", None),
+        ("r(X,anna) <= s(X,bob)", "r", "anna", "s", "bob"),
+        ("r(X,anna) <= s(bob,X)", "r", "anna", "~s", "bob"),
+        ("r(anna,Y) <= s(bob,Y)", "~r", "anna", "~s", "bob"),
+        ("r(anna,Y) <= s(Y,A)", "~r", "anna", "s", None),
+        ("in (now)(X,York (NY), US) <= s(X,a b, (c))", "in (now)", "York (NY), US", "s", "a b, (c)"),
+    ],
+)
+def test_rules_of_one_edge_that_name_their_answer_are_read(text, target, answer, body, end):
+    (rule,) = parsed(f"4\t2\t0.5\t{text}\n").rules
+    expected = Rule(target, (body,), 0.5, distinct_ends=True, kind="unary", answer=answer, body_end=end)
+    assert rule == replace(expected, support=2, num_predictions=4)
 
 
 def test_every_fault_is_reported_with_its_line():

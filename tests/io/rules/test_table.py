@@ -65,7 +65,7 @@ def test_every_rule_is_one_line_and_every_field_of_it_is_json(path):
     header, *lines = path.read_text().splitlines()
     assert header.split("\t") == [*COLUMNS, "rule"]
     assert [json.loads(field) for field in lines[0].split("\t")] == [
-        *[0.5, 1.0, 3, 4, None, None, True, [], None, "chain", "uncle", ["father", "brother"], None],
+        *[0.5, 1.0, 3, 4, None, None, True, [], None, "chain", "uncle", ["father", "brother"], None, None],
         "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y",
     ]
     assert len(lines) == 2
@@ -93,7 +93,7 @@ def test_all_faults_are_told_at_once_each_with_its_line(path):
     path.write_text(format_rules([BACK]) + "\n".join(bad) + "\n")
     faults = message_of(path).split("\n")
     assert [fault.removeprefix(f"{path}:").split(" ")[0] for fault in faults] == ["3:", "4:", "5:"]
-    assert "expected 14 tab-separated fields, got 1" in faults[0]
+    assert "expected 15 tab-separated fields, got 1" in faults[0]
     assert "Expected `array`, got `str` - at `$.body`" in faults[2]
 
 
@@ -111,8 +111,8 @@ def test_a_table_is_recognised_by_its_columns():
 
 
 def test_no_field_of_a_safe_rule_begins_like_a_formula():
-    rule = Rule("=r", ("=s",), 0.5, kind="unary", answer="@a", weight=-1.0)
-    assert safe_rule(rule) == replace(rule, target="'=r", answer="'@a")
+    rule = Rule("=r", ("=s",), 0.5, kind="unary", answer="@a", body_end="+b", weight=-1.0)
+    assert safe_rule(rule) == replace(rule, target="'=r", answer="'@a", body_end="'+b")
     assert safe_rule(Rule("r", ("s",), 0.5)) == Rule("r", ("s",), 0.5)
 
 

@@ -13,7 +13,7 @@ from neurallp.weighting.features import FeatureWalker, ask
 from neurallp.weighting.graph_index import GraphIndex, MaskedGraph
 from neurallp.weighting.kinds import compile_rules, get_kind
 from neurallp.weighting.kinds.base import Candidate
-from neurallp.weighting.kinds.unary import MIN_SUPPORT, find_unary
+from neurallp.weighting.kinds.unary import MIN_SUPPORT, find_ended, find_unary
 
 KIND = get_kind("unary")
 
@@ -143,6 +143,44 @@ def test_the_text_form_leads_back_to_the_rule():
     assert rule == Rule("pays", ("~drives",), 0.0, distinct_ends=True, kind="unary", answer="tax")
     assert KIND.candidate(rule, relations) == candidate
     assert KIND.invert(candidate, relations) is None
+    named = Candidate("unary", (1,), "tax", "car")
+    assert str(KIND.rule(relations, 0, named, True)) == "pays(X, tax) <= drives(X, car)"
+    assert KIND.candidate(KIND.rule(relations, 0, named, True), relations) == named
+
+
+# Rules that name the end of their edge
+
+
+def ended(index, operator, end, answer):
+    return Candidate("unary", (index.kb.relations.operator_id(operator),), answer, end)
+
+
+def test_a_rule_that_names_an_end_predicts_for_sources_with_that_edge_alone(index):
+    rule = ended(index, "drives", "car1", "tax")
+    assert features(index, rule, "driver1") == ["tax"]
+    assert features(index, rule, "driver0") == []
+    assert features(index, ended(index, "drives", "nothing", "tax"), "driver1") == []
+
+
+def test_a_masked_edge_is_no_sign_even_where_the_source_has_others_of_its_operator():
+    facts = [("p", "pays", "tax"), ("p", "pays", "toll"), ("q", "pays", "fee")]
+    index = GraphIndex.of(KnowledgeBase.from_triples(facts))
+    assert features(index, ended(index, "pays", "tax", "fee"), "p") == ["fee"]
+    assert features(index, ended(index, "pays", "tax", "fee"), "p", "tax") == []
+    assert features(index, ended(index, "pays", "toll", "fee"), "p", "tax") == ["fee"]
+
+
+def test_an_edge_to_one_entity_is_found_as_a_sign_of_an_answer():
+    facts = [(f"p{i}", "speaks", "French" if i < 6 else "German") for i in range(12)]
+    facts += [(f"p{i}", "pays", "taxe" if i < 6 else "Steuer") for i in range(12)]
+    index = GraphIndex.of(KnowledgeBase.from_triples(facts))
+    name, entities = index.kb.relations.operator_name, index.kb.entities
+    found = find_ended(index.segments, pairs_of(index, "pays"), False, 10)
+    assert {(name(k), entities[end], entities[answer]) for k, end, answer in found} == {
+        ("speaks", "French", "taxe"),
+        ("speaks", "German", "Steuer"),
+    }
+    assert found_by_name(index, "pays") == []  # everybody speaks something
 
 
 def test_its_one_feature_is_the_indicator():

@@ -55,13 +55,14 @@ def _dump(weighted: WeightedRules) -> bytes:
     operators = np.full((len(rows), longest), -1, dtype=np.int64)
     for place, (_, rule) in zip(operators, rows, strict=True):
         place[: len(rule.operators)] = rule.operators
-    constants = [-1 if rule.constant is None else entities.index(rule.constant) for _, rule in rows]
+    place_of: dict[str | None, int] = {None: -1, **{name: place for place, name in enumerate(entities)}}
     every = weighted.queries.values()
     arrays = {
         "queries": np.array([query for query, _ in rows], dtype=np.int64),
         "kinds": np.array([kinds.index(rule.kind) for _, rule in rows], dtype=np.int64),
         "operators": operators,
-        "constants": np.array(constants, dtype=np.int64),
+        "constants": np.array([place_of[rule.constant] for _, rule in rows], dtype=np.int64),
+        "ends": np.array([place_of[rule.end] for _, rule in rows], dtype=np.int64),
         "weights": np.concatenate([np.zeros((0, 3)), *(each.weights for each in every)]),
         "confidences": np.concatenate([np.zeros(0), *(each.confidences for each in every)]),
         "reflexive": weighted.reflexive,
@@ -73,8 +74,8 @@ def _names_of(weighted: WeightedRules) -> tuple[list[str], list[str]]:
     """Return the names of kinds and of constants that the rules mention, in order of appearance."""
     rules = [rule for each in weighted.queries.values() for rule in each.rules]
     kinds = dict.fromkeys(rule.kind for rule in rules)
-    constants = dict.fromkeys(rule.constant for rule in rules if rule.constant is not None)
-    return list(kinds), list(constants)
+    mentioned = (name for rule in rules for name in (rule.constant, rule.end) if name is not None)
+    return list(kinds), list(dict.fromkeys(mentioned))
 
 
 def read_weighted(files: ModelFiles) -> tuple[WeightedRules, WeightingConfig]:
@@ -82,6 +83,8 @@ def read_weighted(files: ModelFiles) -> tuple[WeightedRules, WeightingConfig]:
     settings, relations = read_json(files, SETTINGS, WeightedSettings), read_relations(files)
     arrays = read_arrays(files, WEIGHTED)
     with as_error(lambda why: damaged(files.folder / WEIGHTED, why)):
+        if "constants" in arrays:  # models that were written before rules could name the end of their body
+            arrays.setdefault("ends", np.full_like(arrays["constants"], -1))
         _require_fitting(arrays, relations, settings)
         unrefined = tuple(map(relations.operator_id, settings.unrefined))
         queries = _unpack(arrays, settings)
@@ -96,6 +99,7 @@ ARRAYS = {
     "kinds": (np.int64, 1),
     "operators": (np.int64, 2),
     "constants": (np.int64, 1),
+    "ends": (np.int64, 1),
     "weights": (np.float64, 2),
     "confidences": (np.float64, 1),
     "reflexive": (np.bool_, 1),
@@ -117,7 +121,8 @@ def _require_fitting(arrays: Mapping[str, Any], relations: Relations, settings: 
     _require_range(arrays["queries"], 0, relations.num_operators)
     _require_range(arrays["kinds"], 0, len(settings.kinds))
     _require_range(arrays["operators"], -1, relations.num_operators)
-    _require_range(arrays["constants"], -1, len(settings.constants))
+    for name in ("constants", "ends"):
+        _require_range(arrays[name], -1, len(settings.constants))
     if arrays["weights"].shape[1] != 3 or not all(
         np.isfinite(arrays[name]).all() for name in ("weights", "confidences")
     ):
@@ -130,12 +135,11 @@ def _require_range(values: Any, lowest: int, end: int) -> None:
 
 
 def _unpack(arrays: Mapping[str, Any], settings: WeightedSettings) -> dict[int, WeightedQuery]:
-    kinds, constants = settings.kinds, settings.constants
+    kinds, entities = settings.kinds, (*settings.constants, None)  # the last one is that of -1
+    columns = (arrays[name] for name in ("kinds", "operators", "constants", "ends"))
     rules = [
-        make_candidate(
-            kinds[kind], tuple(int(k) for k in row if k >= 0), constants[name] if name >= 0 else None
-        )
-        for kind, row, name in zip(arrays["kinds"], arrays["operators"], arrays["constants"], strict=True)
+        make_candidate(kinds[kind], tuple(int(k) for k in row if k >= 0), entities[constant], entities[end])
+        for kind, row, constant, end in zip(*columns, strict=True)
     ]
     queries = {}
     for query in np.unique(arrays["queries"]).tolist():

@@ -76,14 +76,14 @@ def export_scored(
 ) -> None:
     """Write a whole weighted model in one of the formats `SCORED`, with its probabilities if it has any."""
     require_choice("The format", form, tuple(SCORED))
-    names = [*weighted.relations, *(rule.answer for rule in _named_answers(weighted) if rule.answer)]
-    for name in names:
+    entities = {name for rule in _scored_rules(weighted) for name in (rule.answer, rule.end) if name}
+    for name in [*weighted.relations, *sorted(entities)]:
         if why := find_unwritable(name):
             raise FormatError(f"Name {name!r} {why}. Rename it.")
     atomic_write(path, _module(SCORED[form]).render(weighted, calibration))
 
 
-def _named_answers(weighted: "WeightedRules") -> "Iterator[ScoredRule]":
+def _scored_rules(weighted: "WeightedRules") -> "Iterator[ScoredRule]":
     from .scored import scored_rules
 
     return scored_rules(weighted)
@@ -117,14 +117,14 @@ def _require_writable(rules: Iterable[Rule]) -> None:
 
 
 def import_rules(path: AnyPath, form: str) -> RuleFile:
-    """Return the rules of a file in one of the formats `IMPORTS`; warn of rules that are not chains."""
+    """Return the rules of a file in one of the formats `IMPORTS`; warn of rules that are skipped."""
     require_choice("The format", form, sorted(IMPORTS))
     file: RuleFile = _module(IMPORTS[form]).parse(read_utf8(path), Path(path))
     total = len(file.rules) + file.num_skipped
     if not total:
         raise FormatError(f"{path}: no rules in the format {form!r}. Formats: {', '.join(sorted(IMPORTS))}.")
     if file.num_skipped:
-        what = f"{path}: skipped {file.num_skipped:,} of {total:,} rules, which are not chains of variables."
+        what = f"{path}: skipped {file.num_skipped:,} of {total:,} rules, whose form is not supported."
         warnings.warn(what, DataWarning, stacklevel=2)
     return file
 

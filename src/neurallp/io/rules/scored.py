@@ -35,6 +35,7 @@ class ScoredRule(NamedTuple):
     kind: str
     operators: tuple[str, ...]
     answer: str | None
+    end: str | None
     weights: tuple[float, float, float]
     confidence: float
     text: str
@@ -54,6 +55,7 @@ def scored_rules(weighted: WeightedRules) -> Iterator[ScoredRule]:
                     candidate.kind,
                     tuple(map(name, candidate.operators)),
                     candidate.constant,
+                    candidate.end,
                     (weights[0], weights[1], weights[2]),
                     float(own.confidences[number]),
                     str(weighted.rule(query, number)),
@@ -70,6 +72,7 @@ class DescribedRule:
     answer: str | None
     weights: tuple[float, float, float]
     confidence: float
+    end: str | None = None
 
 
 @dataclass(frozen=True)
@@ -91,19 +94,23 @@ def from_scored(described: Described) -> WeightedRules:
     for rule in described.rules:
         get_kind(rule.kind)
         body = tuple(map(relations.operator_id, rule.operators))
-        row = make_candidate(rule.kind, body, rule.answer), rule.weights, rule.confidence
+        row = make_candidate(rule.kind, body, rule.answer, rule.end), rule.weights, rule.confidence
         found.setdefault(relations.operator_id(rule.query), []).append(row)
     queries = {query: _weighted_query(rows) for query, rows in found.items()}
     return WeightedRules(relations, reflexive, queries, excludes_linked=described.excludes_linked)
 
 
-def make_candidate(kind: str, operators: tuple[int, ...], constant: str | None) -> Candidate:
+def make_candidate(
+    kind: str, operators: tuple[int, ...], constant: str | None, end: str | None = None
+) -> Candidate:
     """Return a candidate that was read; raise ValueError where its kind has other parts."""
     if kind in SINGLE and len(operators) != 1:
         raise ValueError(f"a rule of the kind {kind} has one operator, got {len(operators)}")
     if KINDS[kind].names_answer and constant is None:
         raise ValueError(f"a rule of the kind {kind} names its answer")
-    return Candidate(kind, operators, constant)
+    if end is not None and not KINDS[kind].names_answer:
+        raise ValueError(f"a rule of the kind {kind} names no end of its body")
+    return Candidate(kind, operators, constant, end)
 
 
 def _weighted_query(rows: list[tuple[Candidate, tuple[float, ...], float]]) -> WeightedQuery:

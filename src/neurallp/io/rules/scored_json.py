@@ -38,6 +38,7 @@ def render(weighted: WeightedRules, calibration: Calibration | None = None) -> s
                 "kind": rule.kind,
                 "operators": rule.operators,
                 "answer": rule.answer,
+                "end": rule.end,
                 "weights": rule.weights,
                 "confidence": rule.confidence,
                 "rule": rule.text,

@@ -24,8 +24,8 @@ HEADER = """\
 :- encoding(utf8).
 :- set_prolog_flag(optimise, true).
 :- multifile fact/3.
-:- dynamic fact/3, relation/2, chains/2, prior/2, unary/4, shared/6.
-:- discontiguous chains/2, prior/2, unary/4, shared/6.
+:- dynamic fact/3, relation/2, chains/2, prior/2, unary/5, shared/6.
+:- discontiguous chains/2, prior/2, unary/5, shared/6.
 """
 
 PROGRAM = """
@@ -115,12 +115,16 @@ weighted(Forward, Backward, [W0, W1, W2], Amount) :-
 amount(Source, Query, Entity, Amount) :-
     chains(Query, Nodes), walked(Nodes, [Source-w(1.0, 1.0)], Entity, Amount).
 amount(Source, Query, Entity, Amount) :-
-    unary(Query, Operator, Entity, Amount), targets(Source, Operator, [_|_]), is_entity(Entity).
+    unary(Query, Operator, End, Entity, Amount), targets(Source, Operator, Targets), ends(End, Targets),
+    is_entity(Entity).
 amount(Source, Query, Entity, Amount) :-
     shared(Query, Kind, Operator, W0, W1, W2),
     findall(E-C, confidence(Kind, Source, Query, Operator, E, C), Found), keysort(Found, Sorted),
     combined(Sorted, Combined), member(Entity-c(Largest, Doubt), Combined),
     NoisyOr is 1 - Doubt, weighted(Largest, NoisyOr, [W0, W1, W2], Amount).
+
+ends(anywhere, [_|_]).
+ends(at(Entity), Targets) :- memberchk(Entity, Targets).
 
 walked(Nodes, Frontier, Entity, Amount) :-
     member(step(Operator, Weights, Children), Nodes),
@@ -210,7 +214,8 @@ def _clauses(rules: Iterable[ScoredRule]) -> Iterator[str]:
                 yield f"prior({name}, {decimal(rule.weights[0])}).\n"
             elif rule.kind == "unary":
                 answer, weight = quote_atom(str(rule.answer)), decimal(sum(rule.weights))
-                yield f"unary({name}, {first}, {answer}, {weight}).\n"
+                end = "anywhere" if rule.end is None else f"at({quote_atom(rule.end)})"
+                yield f"unary({name}, {first}, {end}, {answer}, {weight}).\n"
             elif rule.kind not in CHAINS:
                 yield f"shared({name}, {rule.kind}, {first}, {_numbers(rule.weights)}).\n"
 

@@ -50,8 +50,8 @@ confidences AS (
   UNION ALL {mirrored}),
 neighbours AS ({neighbours}),
 unaries AS (
-  SELECT r.number, e.source, r.answer AS entity FROM own r
-  JOIN (SELECT DISTINCT source, operator FROM all_steps) e ON r.kind = 'unary' AND e.operator = r.step1
+  SELECT DISTINCT r.number, e.source, r.answer AS entity FROM own r
+  JOIN all_steps e ON r.kind = 'unary' AND e.operator = r.step1 AND coalesce(e.target = r.body_end, true)
   WHERE r.answer IN (SELECT entity FROM entities)),
 priors AS (
   SELECT r.indicator * ln(1 + count(*)) AS amount, a.target AS entity FROM own r, asked_edges a
@@ -99,7 +99,7 @@ def _relations(rows: list[str]) -> str:
 
 def _table(rules: list[ScoredRule], longest: int) -> str:
     steps = ", ".join(f"step{i + 1} VARCHAR" for i in range(longest))
-    columns = f"number INTEGER, query VARCHAR, kind VARCHAR, {steps}, answer VARCHAR"
+    columns = f"number INTEGER, query VARCHAR, kind VARCHAR, {steps}, answer VARCHAR, body_end VARCHAR"
     created = f"CREATE TABLE rules({columns}, indicator DOUBLE, forward DOUBLE, backward DOUBLE);\n"
     rows = [_row(place, rule, longest) for place, rule in enumerate(rules)]
     return created + insert("rules", rows)
@@ -107,8 +107,8 @@ def _table(rules: list[ScoredRule], longest: int) -> str:
 
 def _row(place: int, rule: ScoredRule, longest: int) -> str:
     steps = [*map(literal, rule.operators), *["NULL"] * (longest - len(rule.operators))]
-    answer = "NULL" if rule.answer is None else literal(rule.answer)
-    named = [str(place), literal(rule.query), literal(rule.kind), *steps, answer]
+    names = ["NULL" if name is None else literal(name) for name in (rule.answer, rule.end)]
+    named = [str(place), literal(rule.query), literal(rule.kind), *steps, *names]
     return f"({', '.join([*named, *map(number, rule.weights)])})"
 
 

@@ -30,6 +30,7 @@ COLUMNS = (
     "target",
     "body",
     "answer",
+    "body_end",
 )
 TEXT_COLUMN = "rule"
 
@@ -57,8 +58,8 @@ def _line(rule: Rule) -> str:
 
 def safe_rule(rule: Rule) -> Rule:
     """Return a rule whose fields no spreadsheet takes for formulas; its body is in brackets already."""
-    answer = None if rule.answer is None else safe_cell(rule.answer)
-    return replace(rule, target=safe_cell(rule.target), answer=answer)
+    answer, end = (None if name is None else safe_cell(name) for name in (rule.answer, rule.body_end))
+    return replace(rule, target=safe_cell(rule.target), answer=answer, body_end=end)
 
 
 def render(rules: Sequence[Rule], prefixes: Mapping[str, str]) -> str:

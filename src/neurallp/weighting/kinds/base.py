@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 
 
 class Candidate(NamedTuple):
-    """A rule of one query before it has a weight: its kind, the operators it uses, and an entity's name."""
+    """A rule of one query before it has a weight: its kind, the operators it uses, and names of entities."""
 
     kind: str
     operators: Body
+    #: Its one answer, where the kind names it.
     constant: str | None = None
+    #: The entity at which its body ends, where it names one.
+    end: str | None = None
 
 
 class RuleFeatures(NamedTuple):
