@@ -67,6 +67,15 @@ def test_a_gain_must_be_worth_its_work(planner):
     assert "unary" in found.decide().kinds
 
 
+def test_kinds_that_gain_only_together_are_chosen_and_not_tried_again(planner):
+    more = {"unary", "anchored", "mirrored"}
+    found = planner(lambda config: 0.5 + 0.006 * (more <= set(config.kinds)))
+    assert more <= set(found.decide().kinds)
+    assert [trial.setting for trial in found.log if "kind" in trial.setting] == [
+        "kinds unary, anchored, mirrored"
+    ]
+
+
 def test_training_is_tried_only_where_an_epoch_is_little_work(planner):
     found = planner(lambda config: 0.5)
     found.survey = replace(found.survey, num_facts=4000, walks=(10.0, 100.0))
@@ -115,7 +124,7 @@ def test_a_trial_that_the_time_ends_is_cut_and_compared_with_nothing(planner):
         replace(run(config), ranks=np.ones(3)) if "unary" in config.kinds else run(config)
     )
     assert "unary" not in found.decide().kinds
-    assert found.cut == ["trial of kind unary"]
+    assert found.cut == ["trial of kinds unary, anchored, mirrored", "trial of kind unary"]
     assert not any("unary" in trial.setting for trial in found.log)
 
 

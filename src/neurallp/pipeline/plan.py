@@ -5,8 +5,9 @@ Settings that are given are not tried. Without a time limit no clock decides any
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,6 +154,8 @@ class Planner:
 
     def _decide(self, decision: Decision, config: WeightingConfig) -> WeightingConfig:
         for option in decision.options(self.survey, config):
+            if option.change(config) == config:  # a part of what was chosen before
+                continue
             found = self._try(option, config)
             if found is None:
                 self.cut.append(f"trial of {option.words}")
@@ -263,10 +266,16 @@ def longer_bodies(found: Survey, config: WeightingConfig) -> Iterator[Option]:
 
 
 def more_kinds(found: Survey, config: WeightingConfig) -> Iterator[Option]:
-    """Yield each further kind of rules."""
-    for kind in KINDS:
-        if kind not in config.kinds:
-            yield Option(f"kind {kind}", lambda now, kind=kind: replace(now, kinds=(*now.kinds, kind)))  # type: ignore[misc]
+    """Yield all further kinds of rules together, which may gain what none gains alone, then each of them."""
+    others = [kind for kind in KINDS if kind not in config.kinds]
+    for kinds in (others, *([kind] for kind in others)):
+        plural = "s" if len(kinds) > 1 else ""
+        yield Option(f"kind{plural} {', '.join(kinds)}", partial(_with_kinds, more=kinds))
+
+
+def _with_kinds(config: WeightingConfig, more: Sequence[str]) -> WeightingConfig:
+    """Return the settings with more kinds of rules."""
+    return replace(config, kinds=tuple(dict.fromkeys((*config.kinds, *more))))
 
 
 def other_masking(found: Survey, config: WeightingConfig) -> Iterator[Option]:

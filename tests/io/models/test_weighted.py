@@ -132,7 +132,7 @@ def test_kinds_and_constants_are_stored_by_name(program, folder):
     settings = json.loads((folder / "weighting.json").read_text())
     rules = [rule for each in program.weighted_rules.queries.values() for rule in each.rules]
     assert set(settings["kinds"]) == {rule.kind for rule in rules} == set(KINDS)
-    assert set(settings["constants"]) == {rule.constant for rule in rules} - {None}
+    assert set(settings["constants"]) == {name for rule in rules for name in rule[2:]} - {None}
 
 
 @pytest.fixture

@@ -14,11 +14,18 @@ from ...rules.rule import Rule
 from ..features import FeatureWalker
 from ..features_kernels import Entries, QuestionBatch, Small
 from ..graph_index import GraphIndex, MaskedGraph
+from ..mining import within_budget
 from .base import Candidate, CandidateSearch, Kind, RuleFeatures, log_scale
 from .shared_neighbours_kernels import SMOOTHING, gather_shared
 
 #: Rules found for a query, at most.
 MAX_RULES = 20
+
+#: The share of a question's feature values that the rules of one kind may have.
+SHARE_OF_ENTRIES = 0.5
+
+#: The share of the questions counted for other kinds that these are counted on: they predict many entities.
+SHARE_COUNTED = 0.25
 
 
 class SharedNeighbours(Kind):
@@ -38,12 +45,19 @@ class SharedNeighbours(Kind):
         """Return the path of the rule from X to Y."""
 
     def find(self, search: CandidateSearch, query: int, max_length: int) -> list[Candidate]:
-        """Return the operators that predict known answers most often and most precisely."""
+        """Return the operators that predict known answers most often and most precisely.
+
+        All together take a bounded share of a question's feature values.
+        """
         every = [Candidate(self.name, (k,)) for k in range(search.index.num_operators)]
-        predicted, right = search.count(query, every, search.sample(query, search.config.num_counted)).T
+        questions = search.sample(query, max(1, int(SHARE_COUNTED * search.config.num_counted)))
+        predicted, right = search.count(query, every, questions).T
         scores = right**2 / np.maximum(predicted, 1)
-        order = np.argsort(-scores, kind="stable")[:MAX_RULES]
-        return [every[k] for k in order[scores[order] > 0]]
+        order = np.argsort(-scores, kind="stable")
+        order = order[scores[order] > 0]
+        budget = SHARE_OF_ENTRIES * search.config.max_entries
+        kept = order[within_budget(predicted[order] / len(questions), budget)]
+        return [every[k] for k in kept[:MAX_RULES]]
 
     @abstractmethod
     def confidences(self, graph: MaskedGraph, operator: int) -> Iterator[tuple[Ids, Floats]]:
