@@ -58,7 +58,8 @@ def _parse(line: str) -> Rule | None:
     predictions, support, confidence, text = line.split("\t")
     numbers = float(confidence), int(support), int(predictions)
     if (chain := _chain(text)) is not None:
-        return replace(measured_rule(*chain, *numbers), distinct_ends=True)
+        target, body = chain
+        return replace(measured_rule(target, body, *numbers), distinct_ends=True)
     if (named := _named(text)) is not None:
         target, answer, operator, end = named
         measured = measured_rule(target, (operator,), *numbers)

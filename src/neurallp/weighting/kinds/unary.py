@@ -87,7 +87,9 @@ class Unary(Kind):
         offsets, ended_offsets = (
             np.searchsorted(each[:, 0], operators).astype(np.int32) for each in (every, named)
         )
-        return UnaryRules(offsets, *every.T[2:].copy(), ended_offsets, *named.T[1:].copy())
+        _, _, answers, numbers = every.T.copy()
+        _, ends, ended_answers, ended_numbers = named.T.copy()
+        return UnaryRules(offsets, answers, numbers, ended_offsets, ends, ended_answers, ended_numbers)
 
     def gather(
         self, plan: UnaryRules, walker: FeatureWalker, batch: QuestionBatch, entries: Entries, ends: Ids
