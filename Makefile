@@ -16,12 +16,12 @@ $(VENV)/.created: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	touch $@
 
+# Python compiles what is imported, which is a fraction of what is installed.
 $(VENV)/.installed: $(VENV)/.created
-	$(INSTALL) .
+	$(INSTALL) . --no-compile
 	touch $@
 
-# Python compiles what is imported, which is a fraction of what is installed; and Spark, which comes without a
-# wheel, is packed into one without compression.
+# Spark, which comes without a wheel, is packed into one without compression.
 $(VENV)/.developed: $(VENV)/.created
 	printf '[bdist_wheel]\ncompression = stored\n' > $(VENV)/wheels.cfg
 	DIST_EXTRA_CONFIG=$(abspath $(VENV)/wheels.cfg) $(INSTALL) '.[dev]' --no-compile
