@@ -28,13 +28,15 @@ def main() -> None:
     parser.add_argument("--facts", type=int, default=10**6)
     parser.add_argument("--relations", type=int, default=50)
     parser.add_argument("--minutes", type=float)
+    parser.add_argument("--sample", type=int, help="facts to learn from, about; all unless given")
     parser.add_argument("--data", type=Path, help="write the graph here and keep it")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     with TemporaryDirectory() as folder:
         data = args.data or Path(folder) / "data"
         planted = write_graph(data, args.facts, args.relations)
-        report([measure(data, args.minutes, planted)], args.json)
+        limits = {"--minutes": args.minutes, "--sample": args.sample}
+        report([measure(data, limits, planted)], args.json)
 
 
 def plant(facts: Ids, num_entities: int, num_relations: int, rng: np.random.Generator) -> list[Ids]:
@@ -76,9 +78,9 @@ def write_graph(folder: Path, num_facts: int, num_relations: int, seed: int = 0)
     return int((rows[:, 1] >= num_relations - NUM_PLANTED).sum())
 
 
-def measure(data: Path, minutes: float | None, planted: int) -> dict[str, Any]:
+def measure(data: Path, limits: dict[str, float | None], planted: int) -> dict[str, Any]:
     """Return a row: time, memory, and how the test part was ranked."""
-    options = [] if minutes is None else ["--minutes", minutes]
+    options = [each for name, limit in limits.items() if limit is not None for each in (name, limit)]
     with TemporaryDirectory() as folder:
         model = Path(folder) / "model"
         learned, used = run("learn", data, "--out", model, "--json", *options)
