@@ -85,7 +85,7 @@ def experiment_state(out: Path) -> State:
     """Return every file of an experiment, without the seconds that were measured."""
     files = {path.relative_to(out).as_posix(): path for path in out.rglob("*") if path.is_file()}
     return {
-        name: re.sub(rb'"seconds": [\d.]+|<dc:date>.*', b"", path.read_bytes())
+        name: re.sub(rb'"seconds": [\d.]+|<dc:date>.*|\| [\d.]+ \|\n', b"", path.read_bytes())
         for name, path in files.items()
     }
 
