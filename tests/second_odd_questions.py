@@ -5,19 +5,20 @@ know what is asked (no such word, relation or name in what it has learned from).
 declining are both acceptable (other languages, negation, counts, superlatives), the third value is true.
 """
 
-#: title, directors, writers, actors, year, genre, language
+#: title, director, writer, actors, year, genre, language
 FILMS = [
-    ("Salt Road", ["Ines Calder"], ["Tom Ferrow"], ["Lila Moss", "Ravi Anand"], "1982", "Drama", "Spanish"),
-    ("Copper Sky", ["Ines Calder"], ["Ines Calder"], ["Ravi Anand", "Juno Park"], "1987", "Western", "English"),
-    ("The Long Thaw", ["Otto Brandt"], ["Tom Ferrow"], ["Lila Moss", "Edda Klein"], "1982", "Drama", "German"),
-    ("Night Ferry", ["Otto Brandt"], ["Maya Lund"], ["Juno Park", "Edda Klein"], "1991", "Thriller", "German"),
-    ("Café Aurore", ["Chloé Marchand"], ["Maya Lund"], ["Lila Moss", "Hugo Blanc"], "1995", "Comedy", "French"),
-    ("Les Ombres", ["Chloé Marchand"], ["Hugo Blanc"], ["Hugo Blanc", "Edda Klein"], "1998", "Horror", "French"),
-    ("Zero Hour Zoo", ["Pavel Orlov"], ["Pavel Orlov"], ["Ravi Anand", "Nia Cole"], "1991", "Comedy", "English"),
-    ("Orlov", ["Nia Cole"], ["Tom Ferrow"], ["Juno Park"], "2001", "Drama", "English"),
-    ("Up North", ["Ines Calder"], ["Maya Lund"], ["Hugo Blanc"], "1979", "Western", "Spanish"),
-    ("7 Bridges", ["Pavel Orlov"], ["Maya Lund"], ["Nia Cole", "Edda Klein"], "2001", "Thriller", "English"),
-]  # fmt: skip
+    ("Salt Road", "Ines Calder", "Tom Ferrow", "Lila Moss, Ravi Anand", "1982", "Drama", "Spanish"),
+    ("Copper Sky", "Ines Calder", "Ines Calder", "Ravi Anand, Juno Park", "1987", "Western", "English"),
+    ("The Long Thaw", "Otto Brandt", "Tom Ferrow", "Lila Moss, Edda Klein", "1982", "Drama", "German"),
+    ("Night Ferry", "Otto Brandt", "Maya Lund", "Juno Park, Edda Klein", "1991", "Thriller", "German"),
+    ("Café Aurore", "Chloé Marchand", "Maya Lund", "Lila Moss, Hugo Blanc", "1995", "Comedy", "French"),
+    ("Les Ombres", "Chloé Marchand", "Hugo Blanc", "Hugo Blanc, Edda Klein", "1998", "Horror", "French"),
+    ("Zero Hour Zoo", "Pavel Orlov", "Pavel Orlov", "Ravi Anand, Nia Cole", "1991", "Comedy", "English"),
+    ("Orlov", "Nia Cole", "Tom Ferrow", "Juno Park", "2001", "Drama", "English"),
+    ("Up North", "Ines Calder", "Maya Lund", "Hugo Blanc", "1979", "Western", "Spanish"),
+    ("7 Bridges", "Pavel Orlov", "Maya Lund", "Nia Cole, Edda Klein", "2001", "Thriller", "English"),
+]
+RELATIONS = ("directed_by", "written_by", "starred_actors", "release_year", "has_genre", "in_language")
 
 YES, NO = {"yes"}, {"no"}
 
@@ -84,8 +85,11 @@ QUESTIONS = [
     ("wer hat The Long Thaw geschrieben", {"Tom Ferrow"}, True),
     ("quién dirigió Salt Road", {"Ines Calder"}, True),
     # Negation
-    ("which films did Ines Calder not direct",
-     {"The Long Thaw", "Night Ferry", "Café Aurore", "Les Ombres", "Zero Hour Zoo", "Orlov", "7 Bridges"}, True),
+    (
+        "which films did Ines Calder not direct",
+        {"The Long Thaw", "Night Ferry", "Café Aurore", "Les Ombres", "Zero Hour Zoo", "Orlov", "7 Bridges"},
+        True,
+    ),
     ("films starring Lila Moss but not Edda Klein", {"Salt Road", "Café Aurore"}, True),
     ("who did not act in Salt Road", None, False),
     # Counts and superlatives
@@ -94,4 +98,11 @@ QUESTIONS = [
     ("what is the newest film directed by Otto Brandt", {"Night Ferry"}, True),
     ("which actor appears in the most films", {"Edda Klein"}, True),
     ("the first film that Ravi Anand acted in", {"Salt Road"}, True),
-]  # fmt: skip
+]
+
+
+def film_facts():
+    """Yield the facts of the films."""
+    for title, *values in FILMS:
+        for relation, names in zip(RELATIONS, values, strict=True):
+            yield from ((title, relation, name) for name in names.split(", "))

@@ -38,7 +38,7 @@ def test_of_sixty_odd_questions_fifty_are_right_or_rightly_declined(cinema, worl
     assert len(sure) <= 3, sure
 
 
-def test_a_misspelt_name_is_corrected_and_told(cinema, world):
+def test_a_misspelt_name_is_corrected_with_a_note(cinema, world):
     _, roles = world
     found = cinema.program.ask_words(f"who directed {misspell(roles['film'])}")
     assert found.source == roles["film"]
@@ -65,7 +65,7 @@ def test_entities_with_nothing_in_common_have_no_answer(cinema, world):
         cinema.program.ask_words(f"list films starring {roles['actor']} and {stranger}")
 
 
-def test_a_declined_question_tells_what_was_understood_and_offers_known_questions(cinema, world):
+def test_a_declined_question_says_what_was_understood_and_offers_known_questions(cinema, world):
     _, roles = world
     with pytest.raises(QuestionError) as raised:
         cinema.program.ask_words(f"who composed the soundtrack of {roles['film']}")

@@ -46,7 +46,7 @@ MIN_SHARE_OF_BEST = 0.3
 #: Questions whose best answer is less likely to be right than this are not answered.
 MIN_PROBABILITY = 0.5
 
-#: Where a fact links the two names of a yes/no question in another way, no takes this probability.
+#: Where another relation links the two names of a yes/no question, the answer no needs this probability.
 MIN_PROBABILITY_OF_NO = 0.7
 
 #: Held-out questions on which the probabilities are calibrated, and the best answers to each that count.
@@ -246,7 +246,7 @@ class QuestionReasoner(BaseReasoner):
             if body := self._applicable(source, known.body):
                 votes[body] = votes.get(body, 0.0) + similarity
         body = max(votes, key=lambda each: votes[each], default=())
-        # A known phrase that cannot be asked of the source speaks against all that it might mean here.
+        # A known phrase that cannot be asked of the source lowers the confidence of every rule.
         agreement = votes.get(body, 0.0) / (WEIGHT_OF_MODEL + sum(similarity for similarity, _ in near))
         wording = Wording(self._known_words(phrase), near[0][0], agreement)
         if not body or (rules and body == rules[0].body):
@@ -265,9 +265,9 @@ class QuestionReasoner(BaseReasoner):
         return next(can_start, ())
 
     def _lacks(self, source: int, body: tuple[str, ...]) -> bool:
-        """Return whether an entity has no fact for the first step of a rule, though its like have.
+        """Return whether an entity has no fact for the first step of a rule, though similar entities have.
 
-        Its like are the entities with the operator that it has most facts of; of a hundred, one must have it.
+        Similar ones have the operator that it has most facts of; one in a hundred must have the fact.
         """
         counts, wanted = self.degrees.counts(source), self.relations.operator_id(body[0])
         if counts[wanted] > 0 or not counts.any():

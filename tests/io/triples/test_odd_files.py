@@ -121,7 +121,7 @@ def test_the_triples_are_read_from(what, tmp_path):
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_one_sentence_tells_what_is_wrong_with(what, tmp_path):
+def test_one_sentence_says_what_is_wrong_with(what, tmp_path):
     name, content, told = REFUSED[what]
     if name.endswith((".nt", ".parquet")):
         pytest.importorskip("pyoxigraph" if name.endswith(".nt") else "pyarrow", reason="neurallp[formats]")
@@ -134,7 +134,7 @@ def test_one_sentence_tells_what_is_wrong_with(what, tmp_path):
     assert len(message.split("\n")) <= 2
 
 
-def test_columns_in_another_order_are_told_with_the_order_that_is_likely(tmp_path):
+def test_columns_in_another_order_are_reported_with_the_order_that_is_likely(tmp_path):
     rows = [(f"p{i}", f"q{i * 7 % 160}", ("knows", "likes")[i % 2]) for i in range(160)]
     for name, places, likely in (("a.tsv", (0, 1, 2), "1,3,2"), ("b.tsv", (2, 0, 1), "2,1,3")):
         lines = "".join("\t".join(row[place] for place in places) + "\n" for row in rows)
@@ -176,7 +176,7 @@ def test_columns_that_are_asked_for_are_read(tmp_path, name, columns):
     assert read_file(path, columns).triples == [ANNA, BOB]
 
 
-def test_a_column_that_is_not_there_is_told_with_those_that_are(tmp_path):
+def test_a_column_that_is_not_there_is_reported_with_those_that_are(tmp_path):
     path = write(tmp_path, "kb.csv", "a,b,c\nanna,mother,eve\n")
     with pytest.raises(DataError, match=r"has no column 'who'\. It has a, b, c\."):
         read_file(path, ("who", "b", "c"))
@@ -184,7 +184,7 @@ def test_a_column_that_is_not_there_is_told_with_those_that_are(tmp_path):
         read_file(path, ("1", "2", "4"))
 
 
-def test_a_first_line_like_no_other_is_told_as_a_header_and_others_are_not(tmp_path):
+def test_a_first_line_like_no_other_is_reported_as_a_header_and_others_are_not(tmp_path):
     family = "anna,mother,eve\nbob,mother,eve\nanna,brother,bob\neve,son,bob\n"
     path = write(tmp_path, "kb.csv", "person,kinship,relative\n" + family)
     with pytest.warns(

@@ -163,7 +163,7 @@ def test_literals_are_skipped_and_counted_and_names_are_shortened(tmp_path):
         ("a\tr\ta\n", "at least two"),
     ],
 )
-def test_faults_are_told_and_nothing_is_left_behind(tmp_path, content, message):
+def test_faults_are_reported_and_nothing_is_left_behind(tmp_path, content, message):
     (tmp_path / "facts.tsv").write_text(content)
     with pytest.raises((FormatError, DataError), match=message):
         pack(tmp_path / "facts.tsv", tmp_path / "packed")

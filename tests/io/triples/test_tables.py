@@ -106,7 +106,7 @@ def test_a_name_that_no_table_holds_is_refused_before_writing(tmp_path, name):
     assert not list(tmp_path.iterdir())
 
 
-def test_without_the_library_the_command_that_installs_it_is_told(monkeypatch):
+def test_without_the_library_the_command_that_installs_it_is_reported(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ConfigError, match=r"pip install 'neurallp\[formats\]'"):
         to_arrow(KB)

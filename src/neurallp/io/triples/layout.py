@@ -62,7 +62,7 @@ ADVICE = {
 #: A first line that no other resembles is reported as a probable header in files of at least so many triples.
 MIN_ROWS = 4
 
-#: Columns in another order are told in files of at least so many.
+#: A likely other order of columns is reported in files of at least so many triples.
 MIN_ROWS_OF_ORDER = 20
 
 

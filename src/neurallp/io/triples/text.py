@@ -43,7 +43,7 @@ MARKS = {
 }
 
 
-#: The first line by which Excel is told the separator; the line number of the others stays.
+#: The first line that names the separator for Excel; the numbers of the other lines stay.
 EXCEL_SEPARATOR = re.compile(r"\Asep=.\r?\n")
 
 #: How a line begins that is a comment, unless it is a triple.
