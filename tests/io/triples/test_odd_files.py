@@ -15,6 +15,9 @@ NQ_PLAIN = "".join(" ".join(f"<urn:neurallp:{name}>" for name in row) + " .\n" f
 NQ = NQ_PLAIN.replace(" .", " <urn:neurallp:g> .", 1)
 NT = "<http://ex.org/anna> <http://ex.org/mother> <http://ex.org/eve> .\n"
 
+#: Entities with four properties each.
+WIDE = "person,age,city,job,born\n" + "".join(f"p{i},{20 + i},rome,judge,1970\n" for i in range(5))
+
 #: Files that are read: name, content, triples.
 SOUND = {
     "byte order mark of UTF-8": ("kb.tsv", "\ufeff" + TSV),
@@ -66,6 +69,35 @@ REFUSED = {
     "nothing": ("kb.tsv", "", ": no triples. Give one on each line: head, relation, tail."),
     "a header alone": ("kb.csv", "head,relation,tail\n", ": no triples. Give one"),
     "four columns without a header": ("kb.csv", CSV.replace("\n", ",1\n"), "as in --columns 1,2,3."),
+    "a row for each entity, a column for each property": (
+        "kb.csv",
+        WIDE,
+        ": rows have 5 columns (person | age | city | job | born), not head, relation and tail. If three of "
+        "the columns are these, say which, by name or number, as in --columns 1,2,3. If each row describes "
+        "one entity, write a line for each cell instead: p0, age, 20.",
+    ),
+    "the same with tabs": (
+        "kb.tsv",
+        WIDE.replace(",", "\t"),
+        "write a line for each cell instead: p0, age, 20.",
+    ),
+    "the same with cells that are empty at the end": (
+        "kb.csv",
+        WIDE.replace("1970", "").replace("judge", ""),
+        ": rows have 5 columns (person",
+    ),
+    "the same with lists in cells": (
+        "kb.csv",
+        WIDE.replace("1970", "Drama|Comedy|War"),
+        ": rows have 5 columns (person",
+    ),
+    "a NUL character in a name": (
+        "kb.tsv",
+        TSV.replace("eve", "e\0ve"),
+        ":1: the tail has a NUL character (code 0): 'anna\\tmother\\te\\x00ve'. Remove it, or save",
+    ),
+    "a NUL character in quotes": ("kb.csv", '"an\0na",mother,eve\n', ":1: the head has a NUL character"),
+    "a NUL character in an IRI": ("kb.nt", NQ_PLAIN.replace("eve", "%00"), ": the tail has a NUL character"),
     "two columns": ("kb.tsv", "anna\teve\nbob\tcarl\n", ":1: expected 3 tab-separated fields"),
     "gzip without .gz": (
         "kb.tsv",
@@ -140,6 +172,35 @@ def test_columns_in_another_order_are_reported_with_the_order_that_is_likely(tmp
         lines = "".join("\t".join(row[place] for place in places) + "\n" for row in rows)
         with pytest.warns(DataWarning, match=f"column 2 has 160 different relations .* --columns {likely}"):
             load(write(tmp_path, name, lines))
+
+
+@pytest.mark.parametrize("num", [5, 40])
+def test_entities_with_two_properties_that_were_read_as_triples_are_noted(tmp_path, num):
+    rows = [(f"p{i}", str(20 + i % 30), f"city{i % 7}") for i in range(num)]
+    lines = "person,age,city\n" + "".join(",".join(row) + "\n" for row in rows)
+    with pytest.warns(DataWarning) as noted:
+        load(write(tmp_path, "kb.csv", lines))
+    (note,) = (str(each.message) for each in noted)
+    assert "kb.csv: column 2 was read as the relation, as in 20(p0, city0)." in note
+    assert "write a line for each cell instead: entity, column name, value" in note
+    pa = pytest.importorskip("pyarrow", reason="neurallp[formats]")
+    with pytest.warns(
+        DataWarning, match=r"The table: column 2 was read as the relation, as in 20\(p0, city0\)"
+    ):
+        load(pa.table(dict(zip("abc", zip(*rows, strict=True), strict=True))))
+
+
+def test_triples_of_many_heads_are_not_taken_for_entities_with_properties(tmp_path):
+    triples = {
+        "one relation": [(f"p{i}", "lives_in", f"city{i}") for i in range(40)],
+        "many relations": [(f"p{i}", f"r{i % 15}", f"city{i}") for i in range(40)],
+        "relations by number": [(f"p{i}", str(i % 5), f"p{i + 1}") for i in range(40)],
+        "few facts": [(f"p{i}", f"r{i}", f"q{i}") for i in range(8)],
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name, rows in triples.items():
+            load(write(tmp_path, f"{name}.tsv", "".join("\t".join(row) + "\n" for row in rows)))
 
 
 def test_nodes_without_a_label_have_the_same_names_whenever_a_file_is_read(tmp_path):

@@ -158,6 +158,8 @@ def test_literals_are_skipped_and_counted_and_names_are_shortened(tmp_path):
     [
         ("a\tr\tb\nc\t~r\td\n", "starts with '~'"),
         ("a\tr\tb\nc\t\td\n", "empty name"),
+        ("a\tr\tb\nc\tr\td\0\n", "a NUL character"),
+        ("a\tr\tb\tc\nd\tr\te\tf\n", "4"),
         ("a\tr\tb\nc\td\n", "2"),
         ("", "no triples"),
         ("a\tr\ta\n", "at least two"),

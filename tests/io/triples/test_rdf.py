@@ -35,7 +35,9 @@ NASTY = [
     "rdf:",
     "rdf:type",
 ]
-names = st.one_of(st.sampled_from(NASTY), st.text(min_size=1)).filter(lambda name: not name.startswith("~"))
+names = st.one_of(st.sampled_from(NASTY), st.text(min_size=1)).filter(
+    lambda name: not name.startswith("~") and "\0" not in name
+)
 triples = st.lists(st.tuples(names, names, names), min_size=1, max_size=4)
 settings_here = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -298,7 +298,7 @@ def test_what_is_written_is_read_again_or_refused(folder, suffix, triples):
         ("Object", "predicate", "Subject"),
         ("\ufeffanna", "mother", "eve"),
         ('"', 'a"b', '""'),
-        ("a b", ",", "\x00"),
+        ("a b", ",", "\x01"),
     ],
 )
 def test_a_first_triple_that_looks_like_something_else_is_read_again(tmp_path, suffix, first):
