@@ -244,19 +244,20 @@ class QuestionReasoner(BaseReasoner):
         if not near or near[0][0] == 1:
             lacks = bool(near) and self._lacks(source, near[0][1].body)
             return Reading(() if lacks else rules, Wording(1.0, 1.0, 1.0))
-        votes, missed = self._vote(source, near)
+        votes, missed = self._vote(source, phrase, near)
         if rules and self._applicable(source, rules[0].body) == rules[0].body:
             trust = WEIGHT_OF_MODEL * max(0.0, 2 * near[0][0] - 1)
             votes[rules[0].body] = votes.get(rules[0].body, 0.0) + trust * _simplicity(rules[0].body)
         body = max(votes, key=lambda each: votes[each], default=())
         agreement = votes.get(body, 0.0) / (sum(votes.values()) + missed or 1.0)
-        wording = Wording(self._known_words(phrase), near[0][0], agreement)
+        similarity = max(near[0][0], self.known.composed(phrase, body, self._ends_alike))
+        wording = Wording(self._known_words(phrase), similarity, agreement)
         if not body or (rules and body == rules[0].body):
             return Reading(rules, wording)
         return Reading((self._rule(body, agreement),), wording, by_model=False)
 
     def _vote(
-        self, source: int, near: list[tuple[float, KnownPhrase]]
+        self, source: int, phrase: Phrase, near: list[tuple[float, KnownPhrase]]
     ) -> tuple[dict[tuple[str, ...], float], float]:
         """Return the rules of the nearest phrases that can be asked of a source, with their similarity.
 
@@ -266,12 +267,17 @@ class QuestionReasoner(BaseReasoner):
         missed = 0.0
         for similarity, known in near:
             if body := self._applicable(source, known.body):
-                votes.setdefault(body, similarity * _simplicity(body))
+                similar = max(similarity, self.known.composed(phrase, body, self._ends_alike))
+                votes.setdefault(body, similar * _simplicity(body))
             elif not votes:
                 missed = max(missed, similarity)
             if len(votes) >= NUM_NEAREST:
                 break
         return votes, missed
+
+    def _ends_alike(self, *names: str) -> bool:
+        """Return whether two operators lead to entities of the same kind."""
+        return self.degrees.reach_alike(*map(self.relations.operator_id, names))
 
     def _known_words(self, phrase: Phrase) -> float:
         """Return the share of a phrase's words that are in training questions."""

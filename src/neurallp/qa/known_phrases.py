@@ -5,13 +5,14 @@ hardly anything. The weight of a word is how much more often its phrases ask for
 it, than all phrases do.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 
 import numpy as np
 
+from ..graph.vocabulary import inverse_name
 from .model import Phrase
 
 #: Added to the weight of each word, so that phrases that differ are never equal.
@@ -22,6 +23,9 @@ WEIGHT_OF_UNKNOWN = 1.0
 
 #: The similarity of two phrases that have the same words in another order.
 SAME_WORDS = 0.95
+
+#: The similarity of a phrase to known ones, at most, whose words are from phrases for other rules.
+MAX_COMPOSED = 0.85
 
 #: The least similarity (ratio of `difflib`) of a misspelt word to the right one, and its least length.
 MIN_SPELLING, MIN_LENGTH = 0.8, 4
@@ -121,6 +125,29 @@ class KnownPhrases:
         alike = (each for each in self.phrases if telling is None or telling in each.phrase.words)
         near = [(self.similarity(each, phrase), each) for each in alike]
         return sorted(near, key=lambda pair: -pair[0])
+
+    def composed(
+        self, phrase: Phrase, body: tuple[str, ...], ends_alike: Callable[[str, str], bool]
+    ) -> float:
+        """Return how far words of known phrases express a single step that none of them asks for; else 0.
+
+        "which films were released in 1982" has a word of "when was X released", whose step it follows from
+        the other end, and words that ask for films in phrases about several relations.
+        """
+        if len(body) != 1 or any(each.body == body for each in self.phrases):
+            return 0.0
+        asked: dict[str, set[str]] = {}
+        for each in self.phrases:
+            if each.body == (inverse_name(body[0]),) or (
+                len(each.body) == 1 and ends_alike(each.body[0], body[0])
+            ):
+                for word in each.phrase.words:
+                    asked.setdefault(word, set()).add(each.body[0])
+        words = {*phrase.words}
+        own = inverse_name(body[0])
+        covered = [word for word in words if own in asked.get(word, ()) or len(asked.get(word, ())) > 1]
+        share = sum(map(self.weight, covered)) / (sum(map(self.weight, words)) or 1.0)
+        return MAX_COMPOSED * share**2
 
     def best(self, phrase: Phrase) -> float:
         """Return the similarity of the nearest phrase; 0 without any."""
