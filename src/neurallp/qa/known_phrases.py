@@ -84,6 +84,8 @@ class KnownPhrases:
     @cached_property
     def weights(self) -> dict[str, float]:
         """How much each word tells about the operators of the rule, or about its last one, from 0 to 1."""
+        if not self.phrases:
+            return {}
         names = sorted({name for each in self.phrases for name in each.body})
         asked = np.array(
             [
