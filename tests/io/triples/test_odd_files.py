@@ -208,8 +208,8 @@ def test_nodes_without_a_label_have_the_same_names_whenever_a_file_is_read(tmp_p
     path = write(
         tmp_path, "kb.ttl", "@prefix e: <http://e.org/> . e:a e:knows [ e:lives e:rome ; e:likes e:b ] ."
     )
-    assert read_file(path).triples == read_file(path).triples
-    assert {row[0] for row in read_file(path).triples} == {"_:kb-1", "http://e.org/a"}
+    for _ in range(60):  # a drawn label may begin with zeros, which are not written
+        assert {row[0] for row in read_file(path).triples} == {"_:kb-1", "http://e.org/a"}
 
 
 def test_one_fact_is_a_knowledge_base(tmp_path):

@@ -165,9 +165,8 @@ def _detect(text: str, candidates: Sequence[str]) -> str:
     """
     lines = [line for line in text.split("\n", 20)[:20] if line.strip()]
     widths = {name: [_width(line, name) for line in lines] for name in candidates if name != "whitespace"}
-    for sound in (lambda found: {*found} == {3}, lambda found: min(found, default=0) >= 3):
-        if whole := next((name for name, found in widths.items() if sound(found)), ""):
-            return whole
+    if whole := [name for name, found in widths.items() if min(found, default=0) >= 3]:
+        return next((name for name in whole if {*widths[name]} == {3}), whole[0])
     for sound in (lambda width: width == 3, lambda width: width > 3):
         votes = Counter(_vote(line, candidates, sound) for line in lines)
         if best := max(votes[name] for name in candidates):
