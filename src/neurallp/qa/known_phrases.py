@@ -161,11 +161,14 @@ class KnownPhrases:
         A word is replaced by one with the same stem or, failing that, with nearly the same spelling: by the
         one that makes the phrase most similar to a known one. Fillers are left out where that does.
         """
+        if any(each.phrase == phrase for each in self.phrases):
+            return phrase, []
         misspelt = []
         for place, word in enumerate(phrase.words):
+            if word in known:
+                continue
             inflected = [each for each in known if stem(each) == stem(word)]
-            options = inflected or _spelled_like(word, known)
-            if word not in known and options:
+            if options := inflected or _spelled_like(word, known):
                 phrase = self._best_of(_with_word(phrase, place, option) for option in options)
                 misspelt += [] if inflected else [(word, phrase.words[place])]
         return self._best_of((phrase, without(phrase, COURTESY), without(phrase, FILLERS))), misspelt
