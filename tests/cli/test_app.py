@@ -20,7 +20,7 @@ def triples_folder(folder, **parts):
     return folder
 
 
-def test_the_version_is_told(run):
+def test_the_version_is_printed(run):
     assert run("--version") == (0, f"neurallp {__version__}\n", "")
 
 
@@ -77,7 +77,7 @@ def test_a_terminal_that_lacks_a_letter_still_gets_an_answer(run, tmp_path, monk
         (b"a\t~r\tb\n", "starts with '~', which marks an inverse"),
     ],
 )
-def test_a_faulty_file_is_told_with_its_line(refuse, tmp_path, content, message):
+def test_a_faulty_file_is_reported_with_its_line(refuse, tmp_path, content, message):
     path = tmp_path / "facts.tsv"
     path.write_bytes(content)
     told = refuse("learn", path, "--out", tmp_path / "model")
@@ -87,7 +87,7 @@ def test_a_faulty_file_is_told_with_its_line(refuse, tmp_path, content, message)
     assert not (tmp_path / "model").exists()
 
 
-def test_a_relation_that_train_never_shows_is_told_with_its_line(refuse, tmp_path):
+def test_a_relation_that_train_never_shows_is_reported_with_its_line(refuse, tmp_path):
     folder = triples_folder(tmp_path / "data", train=SOUND, test="a\tr\tc\na\tq\tc\n")
     told = refuse("learn", folder, "--out", tmp_path / "model")
     assert told.startswith(f"{folder / 'test.tsv'}:2: relation 'q' has no fact to learn from.")
@@ -126,13 +126,13 @@ def test_a_command_that_cannot_be_read_is_refused_with_a_hint(refuse, arguments)
     assert "\nError: " in told
 
 
-def test_a_path_that_is_not_there_is_told_with_the_nearest(refuse, data, model):
+def test_a_path_that_is_not_there_is_reported_with_the_nearest(refuse, data, model):
     wrong = data.with_name("famly.tsv")
     for told in (refuse("learn", wrong), refuse("evaluate", model, wrong)):
         assert told == f"There is no {wrong}. Did you mean {str(data)!r}?"
 
 
-def test_a_model_that_is_not_there_is_told(refuse, data, tmp_path):
+def test_a_model_that_is_not_there_is_reported(refuse, data, tmp_path):
     for arguments in (["rules", tmp_path / "none"], ["evaluate", tmp_path / "none", data]):
         assert refuse(*arguments).startswith(f"There is no model folder {tmp_path / 'none'}.")
 

@@ -27,7 +27,7 @@ def test_ask_says_where_no_new_answer_is_likely(run, model, data):
     assert "No new answer above 5 %; the best are:" in run(*asked)[1]
 
 
-def test_a_question_about_nobody_is_told_with_the_nearest_name(refuse, model, data):
+def test_a_question_about_nobody_is_reported_with_the_nearest_name(refuse, model, data):
     source = family_triples(num_people=40, num_generations=3)[0][0]
     assert "Did you mean" in refuse("ask", model, data, "--head", source + "x", "--relation", "father")
     assert "head or the tail" in refuse("ask", model, data, "--relation", "father")
@@ -51,7 +51,7 @@ def test_answers_are_called_by_their_labels_and_asked_for_by_them(run, uncles, t
     assert (answer["source"], answer["entity"], answer["label"]) == ("zoe", "xan", "Xan Jones")
 
 
-def test_proofs_are_told_with_labels(run, uncles, tmp_path):
+def test_proofs_are_printed_with_labels(run, uncles, tmp_path):
     (tmp_path / "labels.tsv").write_text("zoe\tZoe Smith\nyan\tYan Brown\nxan\tXan Jones\n")
     fact = ("Zoe Smith", "uncle", "xan", "--labels", tmp_path / "labels.tsv")
     _, out, _ = run("explain", *uncles, *fact)

@@ -43,7 +43,7 @@ def test_the_list_is_also_written_as_csv(run, given, tmp_path):
     assert [float(row["probability"]) for row in rows] == sorted(float(row["probability"]) for row in rows)
 
 
-def test_mistakes_are_told_before_any_work(refuse, given, tmp_path):
+def test_mistakes_are_reported_before_any_work(refuse, given, tmp_path):
     assert refuse("audit", *given, "--out", tmp_path / "doubts.txt").endswith("must end in .csv or .csv.gz.")
     assert refuse("audit", *given, "--relation", "fathr").startswith("Unknown relation 'fathr'. Did you mean")
     assert refuse("audit", *given, "--entity", "zz zz").startswith("Unknown entity 'zz zz'.")

@@ -60,7 +60,7 @@ def test_predict_writes_probabilities_and_can_leave_out_unlikely_answers(run, re
     assert "neurallp calibrate" in message
 
 
-def test_explain_tells_the_probability_first(run, model, data):
+def test_explain_prints_the_probability_first(run, model, data):
     head = family_triples(40, 3)[0][0]
     answers = json.loads(run("ask", model, data, "--head", head, "--relation", "uncle", "--json")[1])
     new = next(answer for answer in answers if not answer["is_known"])

@@ -48,7 +48,7 @@ def test_options_of_earlier_versions_are_understood(run, model, data):
     assert run("rules", model, "--data", data, "--query", "uncle") == now
 
 
-def test_help_is_short_and_long_and_tells_exit_codes(run):
+def test_help_has_a_short_and_a_long_form_and_lists_exit_codes(run):
     assert run("-h") == run("--help")
     out = run("-h")[1]
     assert "Exit codes: 0" in out

@@ -41,7 +41,7 @@ def test_a_folder_is_converted_part_by_part(run, refuse, tmp_path):
     assert "--to is for folders" in refuse("convert", "split/train.tsv", "a.csv", "--to", "csv")
 
 
-def test_converting_tells_what_was_left_out_and_keeps_iris(run, tmp_path):
+def test_converting_reports_what_was_left_out_and_keeps_iris(run, tmp_path):
     pytest.importorskip("pyoxigraph", reason="pyoxigraph is not installed: pip install 'neurallp[formats]'")
     (tmp_path / "a.ttl").write_text("@prefix ex: <http://ex.org/> . ex:a ex:r ex:b ; ex:age 4 .")
     code, out, _ = run("convert", "a.ttl", "a.nt", "--json")

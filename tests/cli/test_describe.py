@@ -28,7 +28,7 @@ def test_data_is_described_in_words_in_json_and_as_a_page(run, family, tmp_path)
     assert "http" not in page
 
 
-def test_a_probable_header_and_too_few_facts_are_told(run, tmp_path):
+def test_a_probable_header_and_too_few_facts_are_reported(run, tmp_path):
     path = tmp_path / "small.csv"
     path.write_text("person,kinship,relative\nanna,mother,eve\nbob,mother,eve\nanna,brother,bob\n")
     out = run("describe", path)[1]

@@ -26,7 +26,7 @@ def test_data_that_is_not_there_is_named(refuse, uncles, tmp_path, command):
     [("rules",), ("calibrate", "DATA"), ("export", "--format", "tsv", "--out", "out.tsv")],
     ids=lambda arguments: arguments[0],
 )
-def test_a_folder_of_data_in_the_place_of_a_model_is_told(refuse, data, tmp_path, monkeypatch, arguments):
+def test_a_folder_of_data_in_the_place_of_a_model_is_reported(refuse, data, tmp_path, monkeypatch, arguments):
     monkeypatch.chdir(tmp_path)
     name, *rest = arguments
     told = refuse(name, data.parent, *(data if each == "DATA" else each for each in rest))
@@ -35,12 +35,12 @@ def test_a_folder_of_data_in_the_place_of_a_model_is_told(refuse, data, tmp_path
     assert not (tmp_path / "out.tsv").exists()
 
 
-def test_model_and_data_in_the_wrong_order_are_told(refuse, model, data):
+def test_model_and_data_in_the_wrong_order_are_reported(refuse, model, data):
     told = refuse("ask", data, model, "--head", "anna", "--relation", "father")
     assert told == f"{data}: not a file of rules. Formats: amie, anyburl, json, tsv."
 
 
-def test_a_model_in_the_place_of_data_is_told(refuse, model):
+def test_a_model_in_the_place_of_data_is_reported(refuse, model):
     told = refuse("evaluate", model, model)
     assert str(model) in told
     assert "train" in told
@@ -108,20 +108,20 @@ def test_an_unknown_format_is_answered_with_the_nearest(refuse, model, tmp_path)
     assert not (tmp_path / "out.pl").exists()
 
 
-def test_an_empty_file_in_the_place_of_rules_is_told(refuse, uncles, tmp_path):
+def test_an_empty_file_in_the_place_of_rules_is_reported(refuse, uncles, tmp_path):
     empty = tmp_path / "empty.tsv"
     empty.touch()
     told = refuse("ask", empty, uncles[1], "--head", "zoe", "--relation", "uncle")
     assert told.startswith(f"{empty}: not a file of rules.")
 
 
-def test_triples_in_the_place_of_rules_are_told(refuse, uncles):
+def test_triples_in_the_place_of_rules_are_reported(refuse, uncles):
     _, facts = uncles
     told = refuse("ask", facts, facts, "--head", "zoe", "--relation", "father")
     assert told.startswith(f"{facts}: not a file of rules.")
 
 
-def test_rules_in_the_place_of_triples_are_told_with_their_line(refuse, uncles):
+def test_rules_in_the_place_of_triples_are_reported_with_their_line(refuse, uncles):
     rules, _ = uncles
     told = refuse("ask", rules, rules, "--head", "zoe", "--relation", "uncle")
     assert told.startswith(f"{rules}:1:")
@@ -164,7 +164,7 @@ def test_reliability_needs_a_calibrated_model(refuse, model, data, tmp_path):
     assert told == f"{model} is not calibrated. Run `neurallp calibrate {model} {data}` first."
 
 
-def test_an_output_in_a_folder_that_is_not_there_is_told_and_nothing_is_made(refuse, uncles, model, tmp_path):
+def test_an_output_in_a_missing_folder_is_reported_and_nothing_is_made(refuse, uncles, model, tmp_path):
     out = tmp_path / "deep" / "new.tsv"
     for arguments in (("predict", *uncles), ("export", model, "--format", "tsv")):
         assert refuse(*arguments, "--out", out).startswith(f"Cannot write {out}")
@@ -178,7 +178,7 @@ def test_a_figure_of_another_format_is_refused_with_the_nearest(refuse, model, t
     assert not (tmp_path / "rules.jpg").exists()
 
 
-def test_triples_of_an_unknown_format_are_told_which_there_are(refuse, data, tmp_path):
+def test_an_unknown_format_of_triples_is_answered_with_those_there_are(refuse, data, tmp_path):
     told = refuse("convert", data, tmp_path / "family.xyz")
     assert told.startswith(f"{tmp_path / 'family.xyz'}: unknown format: .xyz. Use .tsv, .csv")
 

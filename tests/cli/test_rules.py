@@ -46,7 +46,7 @@ def test_rules_are_filtered_by_what_is_counted(run, model, data):
 
 def test_rules_can_be_narrowed_down_to_none(run, model):
     narrow = ("--relation", "uncle", "--allow", "wife", "--deny", "wife")
-    said = "No rule passes. Lower --min-share, or allow more.\n"
+    said = "No rule passes the filters. Lower --min-share, or allow more.\n"
     assert run("rules", model, *narrow) == (0, said, "")
     assert run("rules", model, "--json", *narrow) == (0, "[]\n", "")
 
@@ -55,19 +55,19 @@ def test_few_rules_need_data(refuse, model):
     assert refuse("rules", model, "--few", 3).startswith("--few fits weights to facts.")
 
 
-def test_an_unknown_relation_is_told_with_the_nearest(refuse, model):
+def test_an_unknown_relation_is_reported_with_the_nearest(refuse, model):
     for flag in ("--relation", "--allow", "--deny"):
         assert refuse("rules", model, flag, "uncel").startswith(
             "Unknown relation 'uncel'. Did you mean 'uncle'?"
         )
 
 
-def test_a_damaged_model_is_told_by_the_file(refuse, model):
+def test_the_message_for_a_damaged_model_names_the_file(refuse, model):
     (model / "weights.safetensors").write_bytes(b"")
     assert refuse("rules", model).startswith(f"{model / 'weights.safetensors'} is missing or damaged")
 
 
-def test_examples_are_told_with_labels(run, model, data, tmp_path):
+def test_examples_are_printed_with_labels(run, model, data, tmp_path):
     kb = load(data)
     (tmp_path / "labels.tsv").write_text("".join(f"{name}\tDr {name}\n" for name in kb.entities))
     asked = ("rules", model, data, "--relation", "father", "--json", "--labels", tmp_path / "labels.tsv")

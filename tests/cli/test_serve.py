@@ -13,7 +13,7 @@ def test_a_file_of_rules_is_explored(uncles):
         assert '"entity":"xan"' in fetch(address, "ask?entity=zoe&relation=uncle", "application/json")
 
 
-def test_what_is_not_there_is_told_before_anything_is_bound(refuse, uncles, tmp_path):
+def test_what_is_not_there_is_reported_before_anything_is_bound(refuse, uncles, tmp_path):
     assert "There is no" in refuse("serve", uncles[0], tmp_path / "nothing.tsv")
     assert "neurallp learn" in refuse("serve", tmp_path / "nothing", uncles[1])
     assert "neurallp learn" in refuse("serve", *uncles, "--compare", tmp_path / "nothing")

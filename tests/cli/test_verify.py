@@ -36,7 +36,7 @@ def test_a_claim_is_unlikely_below_the_threshold(run, given, tmp_path):
     assert "; likely from > 99.9 % on." in out
 
 
-def test_an_unknown_name_is_told_and_no_error(run, given):
+def test_an_unknown_name_is_reported_and_no_error(run, given):
     head, relation, _ = fact()
     code, out, _ = run("verify", *given, head, relation, "zz zz")
     assert (code, out.startswith(f"Unknown: uncle({head}, zz zz). Unknown entity 'zz zz'.")) == (0, True)

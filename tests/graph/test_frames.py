@@ -43,7 +43,7 @@ def test_html_escapes_names_and_shows_the_first_rows_only():
     assert "and 5 more rows" in many
 
 
-def test_a_bar_is_as_long_as_the_share_of_the_largest_and_tells_the_sign():
+def test_a_bar_is_as_long_as_the_share_of_the_largest_and_shows_the_sign():
     html = html_table({"x": [4.0, -2.0, None]}, {"x": None})
     assert html.count("width:5.00em") == html.count("width:2.50em") == 1
     assert html.index(frames.FOR) < html.index(frames.AGAINST)

@@ -31,7 +31,7 @@ def kinds(found, name):
     return next(each.kinds for each in found.relations if each.name == name)
 
 
-def test_relations_are_told_by_what_they_are(found):
+def test_relations_are_described_by_their_properties(found):
     assert kinds(found, "mother") == ["functional"]
     assert kinds(found, "child") == ["inverse functional"]
     assert kinds(found, "spouse") == ["functional", "inverse functional", "symmetric"]
@@ -55,7 +55,7 @@ def test_counts_and_degrees_are_those_of_the_facts(found):
     assert found.as_dict()["relations"][0]["num_facts"] == 66
 
 
-def test_what_to_expect_is_told(found):
+def test_what_to_expect_is_described(found):
     told = "\n".join(found.expectations)
     assert "rare" in told
     assert "mother and child" in told

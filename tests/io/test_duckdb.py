@@ -1,4 +1,4 @@
-"""What the pinned DuckDB must get right, and how its errors are told."""
+"""What the pinned DuckDB must get right, and how its errors are reported."""
 
 import pytest
 

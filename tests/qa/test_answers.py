@@ -45,7 +45,7 @@ def test_answers_are_a_sequence_without_a_note_where_the_name_is_unique():
     assert (len(found), found[0], found.note, found.yes) == (1, ANSWER, "", None)
 
 
-def test_entities_that_are_not_used_are_told():
+def test_a_note_names_entities_that_are_not_used():
     found = WordAnswers("who", "Alien", (ANSWER,), unused=("Aliens",))
     assert found.note == "Not used: 'Aliens'."
     assert found.as_dict()["unused"] == ["Aliens"]

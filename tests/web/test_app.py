@@ -1,4 +1,4 @@
-"""The application: every address gives a page and the same as JSON, and errors are told politely."""
+"""The application: every address gives a page and the same as JSON, and errors have a message."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -107,7 +107,7 @@ def test_dangerous_names_are_shown_as_they_are(hostile):
     assert "it&#39;s" in proof
 
 
-def test_an_unknown_name_is_told_with_those_it_may_mean(client, look, fact):
+def test_an_unknown_name_is_reported_with_those_it_may_mean(client, look, fact):
     head = fact[0]
     page = look("/entity", status=404, name=head + "x")
     assert "Unknown entity" in page
@@ -128,7 +128,7 @@ def test_an_unknown_name_is_told_with_those_it_may_mean(client, look, fact):
         ("/relation?name=uncle&veto=uncle:99999", 404, "There is no rule"),
     ],
 )
-def test_mistakes_are_told_in_both_forms(client, place, status, said):
+def test_mistakes_are_reported_in_both_forms(client, place, status, said):
     for headers in (HTML, {}):
         answer = client.get(place, headers=headers)
         assert answer.status_code == status

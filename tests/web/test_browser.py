@@ -115,13 +115,13 @@ def test_a_world_is_changed_and_the_address_brings_it_back(visit, fact):
     page.get_by_role("link", name="What if?", exact=True).click()
     before = page.locator(".side-by-side h3").all_inner_texts()
     page.get_by_role("link", name="Remove").first.click()
-    assert page.get_by_label("Changed world").is_visible()
+    assert page.get_by_label("Changed facts or rules").is_visible()
     after = page.locator(".side-by-side h3").all_inner_texts()
     assert after[0] == before[0]
     again = visit(page.url)
     assert again.locator(".side-by-side h3").all_inner_texts() == after
     again.get_by_role("link", name="Back to the facts").click()
-    assert again.get_by_label("Changed world").count() == 0
+    assert again.get_by_label("Changed facts or rules").count() == 0
 
 
 def test_without_scripts_everything_is_still_there(visit, fact):
@@ -135,7 +135,7 @@ def test_without_scripts_everything_is_still_there(visit, fact):
     page.locator("#add_relation").select_option("sister")
     page.get_by_label("tail", exact=True).fill(head)
     page.get_by_role("button", name="Add").click()
-    assert f"sister({head}, {head})" in page.get_by_label("Changed world").inner_text()
+    assert f"sister({head}, {head})" in page.get_by_label("Changed facts or rules").inner_text()
 
 
 def test_an_auditor_marks_facts_on_two_pages_without_scripts_and_downloads_the_marks(visit):

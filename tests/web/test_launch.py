@@ -35,7 +35,7 @@ def test_others_need_a_token(prepared, host, with_token):
     assert len(server.address.partition("?token=")[2]) > 20
 
 
-def test_a_port_that_is_taken_is_told():
+def test_a_port_that_is_taken_is_reported():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

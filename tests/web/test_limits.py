@@ -67,7 +67,7 @@ def test_an_error_of_the_work_reaches_the_asker_and_frees_its_place():
     run(Limits(waiting=1), ask)
 
 
-def test_a_busy_server_tells_when_to_try_again(explorer):
+def test_a_busy_server_says_when_to_try_again(explorer):
     from fastapi.testclient import TestClient
 
     from neurallp.web.app import ServerSettings, make_app

@@ -172,7 +172,7 @@ def errors(reasoner, *calls):
     return [result.content[0].text for result in results]
 
 
-def test_mistakes_are_told_with_similar_names(reasoner):
+def test_mistakes_are_reported_with_similar_names(reasoner):
     head, _, _ = fact(reasoner)
     wrong = head[:-1] + head[-1] * 2
     unknown, relation, both, many = errors(

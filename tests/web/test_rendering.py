@@ -52,7 +52,7 @@ def test_a_page_without_a_table_is_json_in_every_other_form(client):
 
 def test_links_keep_the_changed_world(look, fact):
     page = look("/entity", name=fact[0], remove="\t".join(fact))
-    assert "Changed world" in page
+    assert "Changed facts or rules" in page
     links = [part.split('"')[0] for part in page.split('href="')[1:]]
     kept = [link for link in links if link.startswith("/proof")]
     assert kept

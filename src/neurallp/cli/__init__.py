@@ -15,7 +15,7 @@ from .output import console, show_warning
 from .stopping import ending
 
 EPILOG = (
-    "Exit codes: 0 done; 1 `data verify` found a difference; 2 an error, told in one sentence; "
+    "Exit codes: 0 done; 1 `data verify` found a difference; 2 an error, with a message; "
     "130 ended by Ctrl-C; 143 by SIGTERM. Completion in your shell: neurallp --install-completion."
 )
 

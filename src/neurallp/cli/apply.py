@@ -40,13 +40,15 @@ def apply(
     memory: Annotated[
         str, typer.Option(help="Memory that is used before parts are written to disk.")
     ] = "4GB",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only estimate what each rule takes.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only estimate the time and space of each rule.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Derive new facts from all of DATA with weighted rules.
 
-    The answers are those of `predict`, computed by queries that need not fit into memory. A run that was
-    stopped goes on where it was. summary.json tells what was left out.
+    The answers are those of `predict`, computed by SQL queries that need not fit into memory. A run that was
+    stopped is continued by the same command. summary.json lists what was left out.
     """
     from ..scale.apply import Application, Options
     from ..scale.engines import open_engine
@@ -110,8 +112,8 @@ def _show(costs: "list[Cost]", as_json: bool) -> None:
         print_json([describe(cost) for cost in ordered])
         return
     for cost in ordered[:MAX_SHOWN]:
-        mark = "  explodes: cap it with --max-rows" if cost.rows > EXPLODING else ""
+        mark = "  too many rows: leave it out with --max-rows" if cost.rows > EXPLODING else ""
         size = f"{cost.rows:>15,} rows {cost.num_bytes / 1e9:>9,.2f} GB {cost.minutes:>8,.1f} CPU min"
         console.print(escape(f"{size}  {cost.text}{mark}"), soft_wrap=True)
     rows, minutes = sum(cost.rows for cost in costs), sum(cost.minutes for cost in costs)
-    console.print(f"{len(costs):,} rules: {rows:,} rows, {minutes:,.1f} CPU minutes, about.")
+    console.print(f"{len(costs):,} rules: {rows:,} rows, {minutes:,.1f} CPU minutes (estimated).")

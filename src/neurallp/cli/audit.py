@@ -30,10 +30,10 @@ def audit(
     sample: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Facts to look at, at most.", show_default="20000, or 500 of a neural model"
+            min=1, help="Facts to look at, at most.", show_default="20000; 500 without weighted rules"
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="What draws them, where there are more.")] = 0,
+    seed: Annotated[int, typer.Option(help="Fixes which facts are sampled.")] = 0,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the list as CSV.")] = None,
     safe_csv: SafeCsv = False,
     as_json: Json = False,
@@ -41,7 +41,7 @@ def audit(
     """List the facts of DATA that the rules find least likely.
 
     Each fact is judged as if it alone were not known, in both directions, by the one that finds it more
-    likely. An unlikely fact need not be wrong: no rule may be about it.
+    likely. An unlikely fact need not be wrong: perhaps no rule is about it.
     """
     from ..io.audits import require_table, write_audit
 

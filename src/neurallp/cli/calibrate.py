@@ -33,4 +33,4 @@ def calibrate(model: Source, data: Data, as_json: Json = False) -> None:
     if found:
         console.print(reliability_table(found))
         console.print()
-    print_line(f"Answers from {model} have a probability.")
+    print_line(f"Answers from {model} now have a probability.")

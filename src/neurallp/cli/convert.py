@@ -31,7 +31,7 @@ def convert(
 ) -> None:
     """Write the triples of DATA in the format of OUT.
 
-    Both are .tsv, .csv, .txt, .parquet, .nt, .ttl or .rdf, perhaps .gz; OUT may be .pl or .problog too.
+    Both are .tsv, .csv, .txt, .parquet, .nt, .ttl or .rdf, also with .gz; OUT may also be .pl or .problog.
     Where DATA is a folder, OUT is one too, and --to is the suffix of its files, such as ttl or tsv.gz.
     """
     from ..io.names import require_spreadsheet

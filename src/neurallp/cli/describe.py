@@ -33,7 +33,7 @@ def describe(
     """Print what DATA looks like, and what to expect of learning.
 
     Degrees, functional, symmetric, transitive, inverse and equal relations, duplicates, numbers, and what
-    looks wrong. Of a model folder, print its plan: settings and trials.
+    may be wrong in the files. Of a model folder, print its plan: settings and trials.
     """
     from ..io.models.store import holds_model
 

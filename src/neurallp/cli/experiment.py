@@ -24,13 +24,13 @@ def experiment(
     ],
     seeds: Annotated[int, typer.Option(min=1, help="Runs; the table gives their mean and deviation.")] = 3,
     quick: Annotated[
-        bool, typer.Option("--quick", help="On a part of the data, to see that it works.")
+        bool, typer.Option("--quick", help="Use a part of the data, to check that everything works.")
     ] = False,
     only: Annotated[str, typer.Option(help="Measure only lines whose names contain this.")] = "",
     jobs: Annotated[int, typer.Option(min=1, help="Processes at a time, each on a core of its own.")] = 1,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     out: Annotated[
-        Path | None, typer.Option(help="Keep table, pictures and every outcome here, and go on from them.")
+        Path | None, typer.Option(help="Write tables, figures and every result here, and continue from them.")
     ] = None,
     as_json: Json = False,
 ) -> None:

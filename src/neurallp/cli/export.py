@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: Rules of each query that the formats of other programs get.
 DEFAULT_FEW = 12
 
-NOT_FITTED = "These rules alone answer worse than the model. DATA fits a small theory and says how much."
+NOT_FITTED = "These rules alone answer worse than the model. With DATA a small theory is fitted instead."
 
 Distinction = Literal["ends", "all"]  # the variables of a rule that must be different entities
 Distinct = Annotated[
@@ -51,7 +51,7 @@ def export(
         str,
         typer.Option("--format", help=f"One of {', '.join((*SCORED, *EXPORTS))}."),
     ],
-    out: Annotated[Path, typer.Option(help="Where the rules go.")],
+    out: Annotated[Path, typer.Option(help="The file to write.")],
     relation: RulesOf = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Rules for each query instead of those saved.")
@@ -61,7 +61,7 @@ def export(
         typer.Option(
             min=1,
             show_default="12 for weighted rules with DATA",
-            help="Fit a theory of so many chains a query to DATA, and print what it costs.",
+            help="Fit at most this many chains of each query to DATA, and print the loss in MRR.",
         ),
     ] = None,
     min_share: Annotated[

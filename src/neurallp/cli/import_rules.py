@@ -18,7 +18,7 @@ def import_rules(
     *,
     data: OptionalData = None,
     form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(sorted(IMPORTS))}.")],
-    out: Annotated[Path, typer.Option(help="Where the rules go.")] = Path("rules.tsv"),
+    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("rules.tsv"),
     distinct: Distinct = None,
     given: GivenData = None,
     as_json: Json = False,

@@ -45,7 +45,7 @@ NUM_VALIDATED = 500
 @with_settings(ModelConfig, TrainingConfig, WeightingConfig, defaults=CHOSEN)
 def learn(
     data: Data,
-    out: Annotated[Path, typer.Option(help="Where the model goes.")] = Path("model"),
+    out: Annotated[Path, typer.Option(help="The folder to write the model to.")] = Path("model"),
     minutes: Annotated[
         float | None, typer.Option(help="Time limit of the whole run.", show_default="none")
     ] = None,
@@ -76,7 +76,9 @@ def learn(
     workers: Workers = "1",
     sample: Annotated[
         int | None,
-        typer.Option(min=1, show_default="all", help="Learn from about so many facts, neighbourhoods whole."),
+        typer.Option(
+            min=1, show_default="all", help="Learn from about this many facts, sampled with their neighbours."
+        ),
     ] = None,
     engine: Engine = "auto",
     resume: Resume = False,
@@ -154,7 +156,7 @@ def _warn(split: "Split", numbers: str) -> None:
     from ..graph.statistics import FEW
 
     if len(split.known.facts) < FEW:
-        show_warning(f"{len(split.known.facts):,} facts are too few to learn rules from: expect guesses.")
+        show_warning(f"{len(split.known.facts):,} facts are too few to learn reliable rules from.")
     looks = numbers != "bins" and len(split.entities) <= MAX_LOOKED_AT
     found = [*find_numeric(split.known)] if looks else []
     if found:

@@ -8,7 +8,7 @@ INTERVAL = 30.0
 
 
 class LogLines:
-    """Prints a line when a task begins, and then now and then how much of it is done."""
+    """Prints a line when a task begins, and every INTERVAL seconds how much of it is done."""
 
     def __init__(
         self,

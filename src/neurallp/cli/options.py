@@ -43,7 +43,7 @@ MaxAnswers = Annotated[int, typer.Option("-k", min=1, help="Answers to each ques
 WithKnown = Annotated[bool, typer.Option("--known", help="Also answers that are facts of DATA.")]
 LeastProbability = Annotated[
     float,
-    typer.Option("--min-probability", min=0, max=1, help="Only answers that are at least so likely true."),
+    typer.Option("--min-probability", min=0, max=1, help="Only answers with at least this probability."),
 ]
 
 
@@ -73,7 +73,7 @@ def existing_question_model(path: Path) -> Path:
 
 
 def require_new(out: Path, *, force: bool = False, resume: bool = False) -> None:
-    """Raise where a folder holds a model that was not said to be replaced or continued."""
+    """Raise where a folder holds a model, unless it is to be replaced or continued."""
     from ..io.models.store import holds_model
 
     if not (force or resume) and holds_model(out):
@@ -108,7 +108,7 @@ OptionalData = Annotated[
     Path | None,
     typer.Argument(metavar="DATA", callback=existing_data, help="Facts to count confidence and support on."),
 ]
-#: What earlier versions took DATA by, where it may be left out.
+#: The option by which earlier versions took DATA, where DATA may be left out.
 GivenData = Annotated[Path | None, typer.Option("--data", hidden=True, callback=existing_data)]
 Model = Annotated[
     Path,
@@ -130,7 +130,7 @@ LabelFile = Annotated[
         metavar="FILE",
         callback=existing_data,
         show_default="rdfs:label of DATA",
-        help="What to call entities: lines of name, tab, label; or RDF.",
+        help="Labels of entities: lines of name, tab, label; or RDF.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]

@@ -63,7 +63,7 @@ def shown_name(text: str) -> str:
 
 
 class SafeConsole(Console):
-    """A console on which no name can do more than be read: all that is printed passes here."""
+    """A console that prints control characters as escapes: everything that is printed passes here."""
 
     def render(
         self, renderable: "RenderableType", options: "ConsoleOptions | None" = None
@@ -82,7 +82,7 @@ verbosity: ContextVar[int] = ContextVar("verbosity", default=0)
 
 
 def say(text: str) -> None:
-    """Print what is being done to stderr: with the time where that is no terminal, as logs have it."""
+    """Print what is being done to stderr, with the time if stderr is not a terminal."""
     if verbosity.get() < 0:
         return
     stamped = verbosity.get() > 0 or not log.is_terminal

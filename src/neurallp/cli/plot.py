@@ -58,7 +58,7 @@ def rules(
     out: Out = Path("rules.png"),
     as_json: Json = False,
 ) -> None:
-    """Draw the weightiest rules of a query as chains; those against an answer are dashed, below."""
+    """Draw the rules of a query with the largest weights; those against an answer are dashed, below."""
     from ..pipeline.program import load_model
     from ..plots import draw_rules
 

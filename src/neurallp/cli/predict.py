@@ -31,7 +31,7 @@ def predict(
     model: Source,
     data: Data,
     out: Annotated[
-        Path, typer.Option(help="Where the answers go: .parquet, or .tsv, .csv, .jsonl, .nt, .ttl, also .gz.")
+        Path, typer.Option(help="The file to write: .parquet, or .tsv, .csv, .jsonl, .nt, .ttl, also .gz.")
     ],
     relation: Predicted = None,
     k: MaxAnswers = 10,

@@ -165,9 +165,9 @@ def ask(
     question: Annotated[
         str | None, typer.Argument(help="Without it, questions are read line by line.")
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="Most answers to show.")] = 10,
+    k: Annotated[int, typer.Option("-k", min=1, help="Answers, at most.")] = 10,
     min_probability: Annotated[
-        float, typer.Option(min=0, max=1, help="Do not answer where the best answer is less likely right.")
+        float, typer.Option(min=0, max=1, help="Do not answer if the best answer is less likely to be right.")
     ] = 0.5,
     as_json: Json = False,
 ) -> None:
@@ -234,7 +234,7 @@ def _show_claim(found: "WordAnswers") -> None:
         console.print(f"[bold]Yes[/], {_probability(found.claim)}.", soft_wrap=True)
         return
     told = f"{found.claimed} is not among the answers for {found.source}, which are:"
-    console.print(f"[bold]No[/], as far as the facts tell: {escape(told)}", soft_wrap=True)
+    console.print(f"[bold]No[/], according to the facts: {escape(told)}", soft_wrap=True)
 
 
 def _show_answer(answer: "WordAnswer") -> None:

@@ -1,4 +1,4 @@
-"""`demo questions`: learns from questions about invented films and their answers, then answers new ones."""
+"""`demo questions`: learns from questions about generated films and their answers, then answers new ones."""
 
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,8 @@ def show_questions(seed: int, as_json: bool) -> None:
     train, test = movie_questions(kb, 2000, seed), movie_questions(kb, 400, seed + 1)
     if not as_json:
         console.print(
-            f"Invented films: {len(kb.entities):,} entities, {len(kb.facts):,} facts; "
-            f"{len(train):,} questions with their answers, none of which names a relation."
+            f"Generated films: {len(kb.entities):,} entities, {len(kb.facts):,} facts; "
+            f"{len(train):,} questions with their answers, without any mark of the relation asked for."
         )
     with ShownProgress(quiet=as_json) as callbacks:
         program = learn_questions(kb, train, seed=seed, num_epochs=6, callbacks=callbacks)

@@ -57,7 +57,7 @@ def rules(
 ) -> None:
     """Print the rules of MODEL, for and against an answer.
 
-    Reasons come first, then what speaks against.
+    Reasons for an answer come first, then rules against it.
 
     With DATA, confidence is the share of a rule's conclusions that are facts, PCA confidence counts only
     sources that have some answer, and support is the number of right conclusions. Rules that conclude nearly
@@ -78,7 +78,7 @@ def rules(
     if as_json:
         print_json([listing.as_dict() for listing in found])
     elif not any(map(len, found)):
-        console.print("No rule passes. Lower --min-share, or allow more.")
+        console.print("No rule passes the filters. Lower --min-share, or allow more.")
     else:
         for number, listing in enumerate(found):
             print_line(("\n" if number else "") + listing.heading)

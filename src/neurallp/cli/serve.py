@@ -25,7 +25,7 @@ def serve(
         typer.Option(
             metavar="MODEL",
             callback=lambda path: path and existing_source(path),
-            help="A second model beside it.",
+            help="A second model to compare with.",
         ),
     ] = None,
     questions: Annotated[
@@ -39,14 +39,14 @@ def serve(
     port: Port = 8000,
     host: Host = "127.0.0.1",
     token: Annotated[
-        bool, typer.Option("--token", help="Ask for a token; always where others can reach the host.")
+        bool, typer.Option("--token", help="Require a token; always required if others can reach the host.")
     ] = False,
     browser: Browser = True,
 ) -> None:
     """Explore rules and answers in the browser.
 
-    Rules, answers, proofs, changed worlds and audits: pages, and JSON at the same addresses. Read-only, until
-    Ctrl-C.
+    Rules, answers, proofs, what-if and audits: pages, and JSON at the same addresses. Read-only; Ctrl-C ends
+    it.
     """
     from ..errors import import_extra
 

@@ -19,14 +19,14 @@ def verify(
     tail: FactTail,
     k: Reasons = 3,
     threshold: Annotated[
-        float, typer.Option(min=0, max=1, help="The probability from which on a claim is likely.")
+        float, typer.Option(min=0, max=1, help="A claim with at least this probability is likely.")
     ] = 0.5,
     as_json: Json = False,
 ) -> None:
     """Say whether a claim is true, and why.
 
-    True: a fact of DATA; what the rules would say without it is told besides. Unknown: no rule applies, or
-    DATA lacks a name.
+    True: a fact of DATA; its probability without that fact is printed too. Unknown: no rule applies, or a
+    name is not in DATA.
     """
     verdict = load_reasoner(model, data).verify(head, relation, tail, k, threshold)
     if as_json:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..rules.rule import Rule
     from ..weighting.weighted_rules import WeightedRules
 
-#: The settings that `weigh` changes: no rules are mined unless that is asked for.
+#: Settings whose default differs here: no rules are mined unless an option says so.
 DEFAULTS: dict[str, Any] = {"num_candidates": 0, "other_lengths": ()}
 
 
@@ -46,7 +46,7 @@ def weigh(
         ),
     ],
     data: Data,
-    out: Annotated[Path, typer.Option(help="Where the weighted rules go.")] = Path("weighted"),
+    out: Annotated[Path, typer.Option(help="The folder to write the weighted rules to.")] = Path("weighted"),
     *,
     settings: dict[str, Any],
     device: Device = "auto",

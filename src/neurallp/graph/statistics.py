@@ -113,7 +113,7 @@ class Statistics:
         sparse = [each.name for each in self.relations if each.num_facts < FEW_OF_RELATION]
         numeric = [each.name for each in self.relations if each.numeric]
         told = {
-            f"{self.num_facts:,} facts are too few to learn rules from: expect guesses. Hundreds would do.": (
+            f"{self.num_facts:,} facts are too few to learn reliable rules from. Hundreds are needed.": (
                 self.num_facts < FEW
             ),
             f"{len(sparse):,} of {len(self.relations):,} relations have fewer than {FEW_OF_RELATION} facts: "

@@ -20,7 +20,7 @@ LANGUAGE = "en"
 def load_labels(data: AnyPath, given: AnyPath | None = None) -> dict[str, str]:
     """Return what to call entities: the labels of a file that is given, or else of RDF data itself.
 
-    A label that several entities have is told apart by their names: `Paris (wd:Q90)`.
+    A label that several entities have is followed by the name: `Paris (wd:Q90)`.
     """
     if given is not None:
         found = read_labels(given)

@@ -5,6 +5,9 @@ import re
 from ..errors import ConfigError
 from .files import AnyPath, suffix_of
 
+#: The character that ends a string in many programs: names of triples do not have it.
+NUL = "\0"
+
 
 def find_unwritable(name: str, delimiter: str = "") -> str:
     """Return why a file could not return `name` unchanged, or nothing; without a delimiter it is not text."""

@@ -19,8 +19,9 @@ from ..io.models import questions as question_models
 from ..io.models.store import ModelFiles
 from ..neural.loop import Epoch
 from ..neural.training import choose_device, require_device
-from ..qa.answering import MIN_PROBABILITY, QuestionReasoner, calibrate_answers
+from ..qa.answering import MIN_PROBABILITY, QuestionReasoner
 from ..qa.answers import WordAnswers
+from ..qa.calibrating import calibrate_answers
 from ..qa.confidence import AnswerCalibration
 from ..qa.evaluation import QuestionMeasures, QuestionResults, evaluate_questions
 from ..qa.examples import Interpreter, QuestionExamples, WordQuestion, make_examples

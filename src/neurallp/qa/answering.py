@@ -1,6 +1,5 @@
 """Answers to questions in words: entity linking, neural scores, and paths along the rules asked for."""
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,17 +22,10 @@ from ..rules.paths import find_paths
 from ..rules.rule import Rule
 from ..rules.support import body_ids, count_paths
 from .answers import WordAnswer, WordAnswers, contradiction
-from .confidence import (
-    MAX_PHRASES,
-    AnswerCalibration,
-    KnownPhrase,
-    Wording,
-    answer_features,
-    damaged,
-    nearest_phrases,
-)
+from .confidence import AnswerCalibration, Wording, answer_features
 from .entity_linking import Mention
-from .examples import Interpretation, QuestionExamples
+from .examples import Interpretation
+from .known_phrases import KnownPhrase, KnownPhrases
 from .model import Phrase, QuestionModel
 from .parsing import ParsedQuestion, QuestionParser
 from .rules import DegreeExtension, DegreeStatistics, extract_by_degree
@@ -46,14 +38,14 @@ MIN_SHARE_OF_BEST = 0.3
 #: Questions whose best answer is less likely to be right than this are not answered.
 MIN_PROBABILITY = 0.5
 
-#: Where a fact links the two names of a yes/no question in another way, no takes this probability.
+#: Where another relation links the two names of a yes/no question, the answer no needs this probability.
 MIN_PROBABILITY_OF_NO = 0.7
 
-#: Held-out questions on which the probabilities are calibrated, and the best answers to each that count.
-MAX_CALIBRATED_ANSWERS = 10
-NUM_CALIBRATED = 200
+#: Rules of known phrases that decide, with the model, what an unknown phrase asks for; and the factor
+#: by which a rule counts less for each further step.
+NUM_NEAREST, SHORTER = 3, 0.8
 
-#: What the model's own rule counts in a vote with the known phrases most similar to one that is not known.
+#: What the model's own rule counts in a vote with the known phrases, as far as these resemble the phrase.
 WEIGHT_OF_MODEL = 0.5
 
 #: The share of similar entities that have facts of a relation, where one without them lacks them.
@@ -133,7 +125,7 @@ class QuestionReasoner(BaseReasoner):
             return self._ask(text, k, min_probability)
 
     def _ask(self, text: str, k: int, min_probability: float) -> WordAnswers:
-        parsed = self.parser.parse(text)
+        parsed = self.parse(text)
         self._require_known_words(parsed[0].first.phrase)
         found = [answers for each in parsed if (answers := self._answer_parsed(each, k))]
         if not found:
@@ -146,6 +138,15 @@ class QuestionReasoner(BaseReasoner):
         if self.calibration and _likelihood(best[0]) < min_probability:
             raise QuestionError(_doubt(best, parsed[0].first.phrase, self))
         return best
+
+    def parse(self, text: str) -> list[ParsedQuestion]:
+        """Return what a question may ask, its misspelt and inflected words replaced by known ones."""
+        return [self._repaired(each) for each in self.parser.parse(text)]
+
+    def _repaired(self, parsed: ParsedQuestion) -> ParsedQuestion:
+        phrase, misspelt = self.known.repair(parsed.first.phrase, self.model.vocabulary.counts)
+        interpretations = tuple(replace(each, phrase=phrase) for each in parsed.interpretations)
+        return replace(parsed, interpretations=interpretations, corrected=(*parsed.corrected, *misspelt))
 
     def _link(self, parsed: ParsedQuestion) -> str | None:
         """Return a relation between the two entities of a yes/no question, by any of their names."""
@@ -213,20 +214,24 @@ class QuestionReasoner(BaseReasoner):
         scored = self.score(interpretation.source, interpretation.phrase)
         return [self._answer(interpretation.source, scored, i) for i in range(len(scored.entities))]
 
+    @property
+    def known(self) -> KnownPhrases:
+        """The phrases of the training questions; none without a calibration."""
+        return KnownPhrases() if self.calibration is None else self.calibration.known
+
     def nearest(self, phrase: Phrase) -> list[tuple[float, KnownPhrase]]:
         """Return the known phrases most similar to a phrase with their similarity, best first."""
-        known = () if self.calibration is None else self.calibration.phrases
-        return nearest_phrases(known, phrase, self.model.vocabulary.surprisal)
+        return self.known.nearest(phrase)[:NUM_NEAREST]
 
     def similar_questions(self, text: str) -> list[str]:
         """Return the known questions most similar to one, about the same entity, best first."""
-        first = self.parser.parse(text)[0].first
+        first = self.parse(text)[0].first
         return [known.about(first.mention.name) for _, known in self.nearest(first.phrase)]
 
     def example_questions(self) -> Iterator[str]:
         """Yield the most frequent question for each rule, about an entity that the rule starts from."""
         first: dict[tuple[str, ...], KnownPhrase] = {}
-        for known in () if self.calibration is None else self.calibration.phrases:
+        for known in self.known.phrases:
             first.setdefault(known.body, known)
         for body, known in sorted(first.items(), key=lambda each: len(each[0])):
             edges = self.operators.edges_by_operator(self.relations.operator_id(body[0]))
@@ -235,23 +240,44 @@ class QuestionReasoner(BaseReasoner):
 
     def read(self, source: int, phrase: Phrase) -> Reading:
         """Return the rules that a phrase asks for, by the model and by the known phrases that are similar."""
-        rules, near = tuple(self.rules(source, phrase)), self.nearest(phrase)
+        rules, near = tuple(self.rules(source, phrase)), self.known.nearest(phrase)
         if not near or near[0][0] == 1:
             lacks = bool(near) and self._lacks(source, near[0][1].body)
             return Reading(() if lacks else rules, Wording(1.0, 1.0, 1.0))
-        votes: dict[tuple[str, ...], float] = {}
+        votes, missed = self._vote(source, phrase, near)
         if rules and self._applicable(source, rules[0].body) == rules[0].body:
-            votes[rules[0].body] = WEIGHT_OF_MODEL
-        for similarity, known in near:
-            if body := self._applicable(source, known.body):
-                votes[body] = votes.get(body, 0.0) + similarity
+            trust = WEIGHT_OF_MODEL * max(0.0, 2 * near[0][0] - 1)
+            votes[rules[0].body] = votes.get(rules[0].body, 0.0) + trust * _simplicity(rules[0].body)
         body = max(votes, key=lambda each: votes[each], default=())
-        # A known phrase that cannot be asked of the source speaks against all that it might mean here.
-        agreement = votes.get(body, 0.0) / (WEIGHT_OF_MODEL + sum(similarity for similarity, _ in near))
-        wording = Wording(self._known_words(phrase), near[0][0], agreement)
+        agreement = votes.get(body, 0.0) / (sum(votes.values()) + missed or 1.0)
+        similarity = max(near[0][0], self.known.composed(phrase, body, self._ends_alike))
+        wording = Wording(self._known_words(phrase), similarity, agreement)
         if not body or (rules and body == rules[0].body):
             return Reading(rules, wording)
         return Reading((self._rule(body, agreement),), wording, by_model=False)
+
+    def _vote(
+        self, source: int, phrase: Phrase, near: list[tuple[float, KnownPhrase]]
+    ) -> tuple[dict[tuple[str, ...], float], float]:
+        """Return the rules of the nearest phrases that can be asked of a source, with their similarity.
+
+        Also return the similarity of phrases that cannot be asked of it and are nearer than each that can.
+        """
+        votes: dict[tuple[str, ...], float] = {}
+        missed = 0.0
+        for similarity, known in near:
+            if body := self._applicable(source, known.body):
+                similar = max(similarity, self.known.composed(phrase, body, self._ends_alike))
+                votes.setdefault(body, similar * _simplicity(body))
+            elif not votes:
+                missed = max(missed, similarity)
+            if len(votes) >= NUM_NEAREST:
+                break
+        return votes, missed
+
+    def _ends_alike(self, *names: str) -> bool:
+        """Return whether two operators lead to entities of the same kind."""
+        return self.degrees.reach_alike(*map(self.relations.operator_id, names))
 
     def _known_words(self, phrase: Phrase) -> float:
         """Return the share of a phrase's words that are in training questions."""
@@ -265,9 +291,9 @@ class QuestionReasoner(BaseReasoner):
         return next(can_start, ())
 
     def _lacks(self, source: int, body: tuple[str, ...]) -> bool:
-        """Return whether an entity has no fact for the first step of a rule, though its like have.
+        """Return whether an entity has no fact for the first step of a rule, though similar entities have.
 
-        Its like are the entities with the operator that it has most facts of; of a hundred, one must have it.
+        Similar ones have the operator that it has most facts of; one in a hundred must have the fact.
         """
         counts, wanted = self.degrees.counts(source), self.relations.operator_id(body[0])
         if counts[wanted] > 0 or not counts.any():
@@ -327,6 +353,11 @@ def _common(answers: list[WordAnswer], others: list[WordAnswer]) -> list[WordAns
     ]
 
 
+def _simplicity(body: tuple[str, ...]) -> float:
+    """Return the factor of a rule in votes: people ask for short chains more often than for long ones."""
+    return SHORTER ** (len(body) - 1)
+
+
 def _likelihood(answer: WordAnswer) -> float:
     return answer.probability or 0.0
 
@@ -358,42 +389,3 @@ def _doubt(found: WordAnswers, phrase: Phrase, reasoner: QuestionReasoner) -> st
         f"Not sure what is asked of {found.source!r}: understood {best.rule}, which is right with "
         f"probability {best.probability:.2f} only. Did you mean: {offered}?"
     )
-
-
-def calibrate_answers(
-    reasoner: QuestionReasoner, train: QuestionExamples, valid: QuestionExamples, seed: int
-) -> AnswerCalibration:
-    """Return the calibration of a reasoner's answers, fitted on held-out questions, whole and damaged.
-
-    Whole questions weigh as much as all damaged ones.
-    """
-    with one_torch_thread():
-        return _calibrate(reasoner, train, valid, seed)
-
-
-def _calibrate(
-    reasoner: QuestionReasoner, train: QuestionExamples, valid: QuestionExamples, seed: int
-) -> AnswerCalibration:
-    rng, surprisal = np.random.default_rng(seed), reasoner.model.vocabulary.surprisal
-    reasoner.calibration = unfitted = AnswerCalibration(tuple(_known_phrases(reasoner, train)))
-    features, right, weights = [], [], []
-    for row in rng.permutation(len(valid))[:NUM_CALIBRATED].tolist():
-        whole, answers = valid.phrases[row], valid.answers_of(row)
-        other = valid.phrases[int(rng.integers(len(valid)))]
-        forms = list(damaged(whole, other, surprisal, rng))
-        for phrase, same in ((whole, True), *forms):
-            scored = reasoner.score(int(valid.sources[row]), phrase)
-            num = min(len(scored.entities), MAX_CALIBRATED_ANSWERS)
-            share = 1.0 if phrase is whole else 1 / len(forms)
-            features += [scored.features(place) for place in range(num)]
-            right += [same and entity in answers for entity in scored.entities[:num]]
-            weights += [share / num for _ in range(num)]
-    return unfitted.fitted(np.array(features), np.array(right, dtype=float), np.array(weights))
-
-
-def _known_phrases(reasoner: QuestionReasoner, train: QuestionExamples) -> Iterator[KnownPhrase]:
-    """Yield the most frequent training phrases with the body of the rule that each asks for."""
-    first = {phrase: row for row, phrase in reversed(list(enumerate(train.phrases)))}
-    for phrase, _ in Counter(train.phrases).most_common(MAX_PHRASES):
-        if rules := reasoner.rules(int(train.sources[first[phrase]]), phrase):
-            yield KnownPhrase(phrase, rules[0].body)

@@ -9,6 +9,7 @@ training questions, training questions like it that ask for other things, attent
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from ..graph.arrays import Floats
+from .known_phrases import KnownPhrase, KnownPhrases
 from .model import Phrase
 
 #: Training phrases that are kept, the most frequent ones.
@@ -41,52 +43,17 @@ Surprisal = Callable[[str], float]
 
 
 @dataclass(frozen=True)
-class KnownPhrase:
-    """A phrase of the training questions, and the body of the rule that it asks for."""
-
-    phrase: Phrase
-    body: tuple[str, ...]
-
-    def about(self, name: str) -> str:
-        """Return the phrase as a question about an entity.
-
-        >>> KnownPhrase(Phrase(("who", "directed"), 2), ("directed_by",)).about("Alien")
-        'who directed Alien'
-        """
-        words, position = self.phrase.words, self.phrase.position
-        return " ".join((*words[:position], name, *words[position:]))
-
-    def similarity(self, phrase: Phrase, surprisal: Surprisal) -> float:
-        """Return the share of both phrases' words that they have in common, weighted by surprisal squared."""
-        if phrase == self.phrase:
-            return 1.0
-        mine, theirs = set(self.phrase.words), set(phrase.words)
-        weights = {word: surprisal(word) ** 2 for word in mine | theirs}
-        return sum(weights[word] for word in mine & theirs) / (sum(weights.values()) or 1.0)
-
-
-def nearest_phrases(
-    known: Sequence[KnownPhrase], phrase: Phrase, surprisal: Surprisal, k: int = 3
-) -> list[tuple[float, KnownPhrase]]:
-    """Return the known phrases most similar to a phrase, each with its similarity, the most similar first.
-
-    They have the most telling of its known words: "who is the star of" is near "which films does X star in",
-    whose rule may be followed from its other end, not near "who is the director of".
-    """
-    words = {word for each in known for word in each.phrase.words}.intersection(phrase.words)
-    telling = max(sorted(words), key=surprisal, default=None)
-    alike = (each for each in known if telling is None or telling in each.phrase.words)
-    near = ((each.similarity(phrase, surprisal), each) for each in alike)
-    return sorted(near, key=lambda pair: -pair[0])[:k]
-
-
-@dataclass(frozen=True)
 class AnswerCalibration:
     """The probability that an answer is right, by logistic regression on five features."""
 
     phrases: tuple[KnownPhrase, ...]
     coefficients: tuple[float, ...] = (0.0,) * NUM_FEATURES  # at least 0
     intercept: float = 0.0
+
+    @cached_property
+    def known(self) -> KnownPhrases:
+        """The phrases, to be compared with others."""
+        return KnownPhrases(self.phrases)
 
     def probability(self, features: Sequence[float]) -> float:
         """Return the probability that an answer with these features is right."""

@@ -7,34 +7,12 @@ from dataclasses import dataclass
 from ..graph.knowledge_base import KnowledgeBase
 from .entity_linking import MARK, EntityLinker, Mention
 from .examples import Interpretation, Interpreter
+from .known_phrases import AUXILIARIES, FILLERS
 from .model import Phrase
 from .tokens import Token, WordVocabulary, split_words, tokenise
 
 #: What stands between entities that an answer must have to do with alike.
 JOINED = re.compile(r"\s*(,|&|,?\s*\b(and|with|und|et|y)\b)\s*(also\b|both\b)?\s*", re.IGNORECASE)
-
-#: Questions that begin so want yes or no.
-YES_NO = frozenset(["is", "are", "was", "were", "did", "does", "do", "has", "have", "had"])
-
-#: Words of courtesy, which say nothing about what is asked; left out where no training question has them.
-FILLERS = frozenset(
-    {
-        "please",
-        "tell",
-        "me",
-        "hey",
-        "hi",
-        "hello",
-        "could",
-        "can",
-        "would",
-        "you",
-        "kindly",
-        "know",
-        "to",
-        "i",
-    }
-)
 
 #: A word that makes up less than this share of all words in the training questions belongs to a name.
 RARE = 1e-4
@@ -86,7 +64,7 @@ class QuestionParser:
         groups = _spans_apart(mentions)
         named = [group for group in groups[1:] if self._is_name(text, group[0])]
         joined, rest = _split_joined(text, groups[0][0], named)
-        if words[0] in YES_NO and len(rest) == 1 and not joined:
+        if words[0] in AUXILIARIES and len(rest) == 1 and not joined:
             both = groups[0], rest[0]
             return [self._claim(text, source, claimed, corrected) for source, claimed in (both, both[::-1])]
         source = groups[0][0]
@@ -110,12 +88,13 @@ class QuestionParser:
     ) -> ParsedQuestion:
         """Return a yes/no question as one about `source`, of which `claimed` is said to be an answer."""
         phrase = self._phrase(text, source[0], _hull(claimed))
-        phrase = Phrase(phrase.words[1:], max(0, phrase.position - 1))  # without the verb that asks
+        if phrase.words[:1] == (tokenise(text)[0].word,):  # the verb that asks
+            phrase = Phrase(phrase.words[1:], max(0, phrase.position - 1))
         interpretations = tuple(Interpretation(mention, phrase) for mention in source)
         return ParsedQuestion(text, interpretations, claims=tuple(claimed), corrected=corrected)
 
     def _phrase(self, text: str, source: Mention, left_out: tuple[int, int]) -> Phrase:
-        """Return the words around a mention, without fillers and those of the span that is left out."""
+        """Return the words around a mention, without unknown fillers and the span that is left out."""
         spans = (left_out, (source.start, source.stop))
         tokens = [
             token

@@ -11,6 +11,9 @@ from ..rules.extraction import Confidences, extract_all
 #: Partial bodies kept after each step; the least confident ones are dropped.
 BEAM = 64
 
+#: The least cosine of the mean degrees of entities of one kind.
+MIN_ALIKE = 0.8
+
 
 class DegreeStatistics:
     """Mean numbers of edges of each operator that leave an entity, given another operator it has.
@@ -37,6 +40,11 @@ class DegreeStatistics:
         """Return the number of edges of each operator that leave an entity."""
         counts: Floats = self._counts[entity].astype(np.float64)
         return counts
+
+    def reach_alike(self, one: int, other: int) -> bool:
+        """Return whether two operators lead to entities of the same kind: with nearly the same operators."""
+        first, second = self.after[one], self.after[other]
+        return float(first @ second) >= MIN_ALIKE * float(np.linalg.norm(first) * np.linalg.norm(second))
 
     def of(self, entity: int) -> Floats:
         """Return the number of edges of each operator that leave an entity, or the mean where it has none."""

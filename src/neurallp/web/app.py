@@ -1,4 +1,4 @@
-"""The application: pages by address, errors told politely, and everything behind a guard."""
+"""The application: a page for each address, error pages, and the checks before each request."""
 
 import inspect
 from collections.abc import AsyncIterator, Callable
@@ -179,12 +179,12 @@ NUM_NEAR = 5
 
 PROBLEMS: dict[int | str, str] = {
     400: "A request for a host that is not served here, or that cannot be read.",
-    401: "A token is asked for, and there is none.",
-    403: "A request of another site.",
+    401: "The token is missing or wrong.",
+    403: "A request from another site.",
     404: "An entity, relation or rule that is not known.",
-    409: "A change of the facts that is none: a fact that is there already, or that is not there.",
-    422: "A parameter that is not as it should be.",
-    429: "One client asks too much at once.",
+    409: "A fact to add that is there already, or a fact to remove that is not there.",
+    422: "A parameter with an invalid value.",
+    429: "Too many requests of one client at once.",
     503: "The server is busy, or the question takes too long.",
 }
 

@@ -1,4 +1,4 @@
-"""Changes of the world that live in the address of a page: facts added, facts removed, rules left out."""
+"""Changes that are part of the address of a page: facts added, facts removed, rules left out."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated

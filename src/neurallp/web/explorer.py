@@ -1,4 +1,4 @@
-"""What all pages read: a program over one knowledge base, shared by all askers and safe under threads."""
+"""What all pages read: a program over one knowledge base, shared by all requests and safe under threads."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -37,7 +37,7 @@ V = TypeVar("V")
 
 Reliabilities = Mapping[str, Mapping[str, Reliability]]
 
-#: Changed worlds that are kept, each an index of all facts.
+#: Changed graphs that are kept, each an index of all facts.
 MAX_WORLDS = 8
 
 #: Rules that are kept with their counts: as many as a person looks at, of all relations.
@@ -126,7 +126,7 @@ class Explorer:
     def _relation_names(self) -> NameIndex:
         return NameIndex(self.reasoner.relations.names)
 
-    # Changed worlds
+    # Changed graphs
 
     def world(self, changes: Changes) -> Reasoner:
         """Return a reasoner over the facts and rules with some changes; those used last are kept."""

@@ -1,4 +1,4 @@
-"""Limits on concurrent work and time: what is over them is refused politely, and nothing piles up."""
+"""Limits on concurrent work and time: requests over a limit are refused with a message, so none pile up."""
 
 import asyncio
 from collections import Counter
@@ -50,9 +50,9 @@ class Workers:
 
     def _admit(self, client: str) -> None:
         if self._of_client[client] >= self.limits.per_client:
-            raise BusyError(429, "You ask too much at once. Try again in a second.", 1)
+            raise BusyError(429, "You have too many requests at once. Try again in a second.", 1)
         if self._of_client.total() >= self.limits.waiting:
-            raise BusyError(503, "Too many are asking at once. Try again in a few seconds.", 3)
+            raise BusyError(503, "The server has too many requests. Try again in a few seconds.", 3)
         self._of_client[client] += 1
 
     def _leave(self, client: str) -> None:

@@ -122,7 +122,7 @@ def _as_cell(value: Any) -> Any:
 
 
 class _Links:
-    """Addresses of other pages; those that answer keep the changes of the world."""
+    """Addresses of other pages; those that answer questions keep the changes of the graph."""
 
     def __init__(self, request: Request, changes: Changes) -> None:
         self.request, self.changes = request, changes
@@ -207,7 +207,7 @@ def show_number(value: float | None, digits: int = 3) -> str:
 
 
 def show_percent(value: float | None) -> str:
-    """Return a probability in per cent; none is told as certain."""
+    """Return a probability in per cent; none is shown as certain."""
     if value is None:
         return "–"
     if value < 0.001:

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
-#: The bytes of an address: names, and up to twenty changes of the world.
+#: The most bytes of an address: names, and up to twenty changes of the graph.
 MAX_ADDRESS = 60_000
 
 COOKIE = "neurallp_token"
@@ -39,7 +39,7 @@ class Access:
 
 
 class Guard:
-    """An ASGI layer that refuses what no browser or program of the user's sends, and adds headers."""
+    """An ASGI layer that refuses requests of other sites and hosts or without token, and adds headers."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self.app, self.access = app, access
@@ -75,14 +75,14 @@ class Guard:
             return _refusal(400, "This host is not served here. Use --host to allow it.")
         origin = headers.get("origin")
         if origin is not None and urlsplit(origin).netloc != host:
-            return _refusal(403, "Requests of other sites are refused.")
+            return _refusal(403, "Requests from other sites are refused.")
         return None
 
     def _check_size(self, scope: Scope, headers: Headers) -> Response | None:
         if len(scope["query_string"]) + len(scope["path"]) > MAX_ADDRESS:
             return _refusal(422, "This address is too long.")
         if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
-            return _refusal(413, "Nothing can be sent here: all questions are in the address.")
+            return _refusal(413, "A request must have no body: all parameters are in the address.")
         return None
 
     def _check_token(self, scope: Scope, headers: Headers) -> Response | None:

@@ -58,7 +58,7 @@ WHOLE = asdict(CALIBRATION)
         WHOLE | {"more": 1},
     ],
 )
-def test_a_damaged_calibration_is_told(folder, broken):
+def test_a_damaged_calibration_is_reported(folder, broken):
     rewrite(folder, "calibration.json", json.dumps(broken))
     with pytest.raises(ModelError, match=r"calibration.json is missing or damaged"):
         read_calibration(folder)

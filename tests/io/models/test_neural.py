@@ -194,7 +194,7 @@ def test_another_format_version_is_refused_in_one_sentence_with_advice(folder, v
     assert "\n" not in message
 
 
-def test_a_folder_from_before_manifests_is_told_its_version(folder):
+def test_the_error_for_a_folder_without_manifest_names_its_version(folder):
     (folder / "manifest.json").unlink()
     assert f"has format version 3 or older, but this neurallp reads version {FORMAT_VERSION}" in message_of(
         folder

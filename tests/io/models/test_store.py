@@ -273,7 +273,7 @@ def test_a_folder_without_a_model_is_told_apart_from_a_damaged_one(tmp_path):
         read_files(tmp_path)
 
 
-def test_a_place_that_cannot_be_written_is_told_before_anything_is_made(tmp_path):
+def test_a_place_that_cannot_be_written_is_reported_before_anything_is_made(tmp_path):
     require_writable(tmp_path / "a" / "b")
     assert not (tmp_path / "a").exists()
     (tmp_path / "file").touch()

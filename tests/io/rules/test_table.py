@@ -87,7 +87,7 @@ def test_a_file_with_other_columns_is_refused_with_those_expected(path, content)
     assert message_of(path).startswith(f"{path}:1: expected the columns confidence, normalized_confidence,")
 
 
-def test_all_faults_are_told_at_once_each_with_its_line(path):
+def test_all_faults_are_reported_at_once_each_with_its_line(path):
     good = format_rules([UNCLE]).split("\n")[1]
     bad = ["0.5", good.replace("0.5", "much"), good.replace('["father", "brother"]', '"father"')]
     path.write_text(format_rules([BACK]) + "\n".join(bad) + "\n")

@@ -91,7 +91,7 @@ def test_a_first_row_that_resembles_no_other_may_be_a_header(first, others, is_s
         (b"<?xml version='1.0'?>", "XML. If it is RDF, name it .rdf"),
     ],
 )
-def test_what_is_no_table_is_told_by_its_beginning(content, what):
+def test_what_is_no_table_is_recognised_by_its_beginning(content, what):
     with pytest.raises(FormatError) as caught:
         require_text(Path("facts.tsv"), content)
     assert str(caught.value) == f"facts.tsv is {what}."

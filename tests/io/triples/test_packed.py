@@ -158,12 +158,14 @@ def test_literals_are_skipped_and_counted_and_names_are_shortened(tmp_path):
     [
         ("a\tr\tb\nc\t~r\td\n", "starts with '~'"),
         ("a\tr\tb\nc\t\td\n", "empty name"),
+        ("a\tr\tb\nc\tr\td\0\n", "a NUL character"),
+        ("a\tr\tb\tc\nd\tr\te\tf\n", "4"),
         ("a\tr\tb\nc\td\n", "2"),
         ("", "no triples"),
         ("a\tr\ta\n", "at least two"),
     ],
 )
-def test_faults_are_told_and_nothing_is_left_behind(tmp_path, content, message):
+def test_faults_are_reported_and_nothing_is_left_behind(tmp_path, content, message):
     (tmp_path / "facts.tsv").write_text(content)
     with pytest.raises((FormatError, DataError), match=message):
         pack(tmp_path / "facts.tsv", tmp_path / "packed")

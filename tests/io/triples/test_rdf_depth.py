@@ -48,7 +48,7 @@ def test_plain_entities_as_ontologies_have_them_are_read(tmp_path):
     assert read_triples(tmp_path / "a.rdf") == [("http://e/a", "http://e/p", "http://e/b")]
 
 
-def test_what_is_no_xml_is_told_with_its_line(tmp_path):
+def test_what_is_no_xml_is_reported_with_its_line(tmp_path):
     assert "a.rdf:1: not RDF/XML (mismatched tag)" in message_of(tmp_path, "a.rdf", rdf("<e:a></e:b>"))
 
 

@@ -204,17 +204,17 @@ EXPECTED = "-separated fields (head, relation, tail), got"
         ("kb.tsv", b"a\tr\tb\nann\xe9\tr\tb", "2: byte 4 of the line (0xe9) is not UTF-8. Save as UTF-8."),
     ],
 )
-def test_a_fault_is_told_with_its_line_and_what_was_expected(write, name, content, fault):
+def test_a_fault_is_reported_with_its_line_and_what_was_expected(write, name, content, fault):
     path = write(name, content)
     assert message_of(read_triples, path, error=FormatError) == f"{path}:{fault}"
 
 
-def test_a_quote_that_is_never_closed_is_told_where_it_opens(write):
+def test_a_quote_that_is_never_closed_is_reported_where_it_opens(write):
     path = write("kb.csv", 'a,"b\nc",d\n"open,b,c\nd,e,f')
     assert message_of(read_triples, path).startswith(f"{path}:3: not CSV (unexpected end of data). ")
 
 
-def test_all_faults_of_a_file_are_told_at_once_in_order(write):
+def test_all_faults_of_a_file_are_reported_at_once_in_order(write):
     path = write("kb.tsv", b"a\tb\n\xff\tr\tb\na\tr\tb\n\tr\tb\n" + 20 * b"x\n")
     lines = message_of(load, path).split("\n")
     assert [line.split(":")[1] for line in lines[:4]] == ["1", "2", "4", "5"]
@@ -298,7 +298,7 @@ def test_what_is_written_is_read_again_or_refused(folder, suffix, triples):
         ("Object", "predicate", "Subject"),
         ("\ufeffanna", "mother", "eve"),
         ('"', 'a"b', '""'),
-        ("a b", ",", "\x00"),
+        ("a b", ",", "\x01"),
     ],
 )
 def test_a_first_triple_that_looks_like_something_else_is_read_again(tmp_path, suffix, first):
@@ -387,7 +387,7 @@ def test_a_folder_or_pipe_is_never_replaced(tmp_path):
         )
 
 
-def test_a_missing_folder_is_told(tmp_path):
+def test_a_missing_folder_is_reported(tmp_path):
     path = tmp_path / "no" / "kb.tsv"
     assert message_of(atomic_write, path, "x") == (
         f"Cannot write {path}: No such file or directory. Nothing was changed."

@@ -1,7 +1,7 @@
 """The overview."""
 
 
-def test_it_counts_what_is_there_and_tells_the_measures_with_ties(read, explorer, split, program):
+def test_it_counts_what_is_there_and_shows_the_measures_with_ties(read, explorer, split, program):
     told = read("/")
     assert told["num_facts"] == len(split.given.facts)
     assert told["num_rules"] == len(program.weighted_rules) == sum(told["kinds"].values())

@@ -23,7 +23,7 @@ def test_answers_are_those_of_the_library(ask_films, films, asked):
     assert told["answers"][0]["in_words"].startswith(f"From {expected.source} to its release year")
 
 
-def test_a_misspelt_name_is_corrected_and_told(ask_films, asked, films):
+def test_a_misspelt_name_is_corrected_with_a_note(ask_films, asked, films):
     name = films.program.ask_words(asked.text, min_probability=0).source
     misspelt = name[:-2] + name[-1] + name[-2]
     told = ask_films(asked.text.replace(name, misspelt))

@@ -21,7 +21,7 @@ from ...errors import ConfigError, DataError, DataWarning, FormatError
 from ...graph.knowledge_base import KnowledgeBase, Split, Triple, name_parts
 from ...graph.vocabulary import INVERSE_MARK, is_inverse
 from ..files import AnyPath, TripleFile, missing, suffix_of
-from ..names import find_unwritable
+from ..names import NUL, find_unwritable
 from . import layout, prolog, rdf, tables, text
 from .packed import is_packed, open_packed
 
@@ -66,8 +66,7 @@ def load(data: Data, columns: Sequence[str] = (), *, numbers: bool = False) -> K
     files = {part: read_file(file, columns, numbers=numbers) for part, file in find_parts(path).items()}
     for file in files.values():
         _warn_of_literals(file)
-        _warn_of_header(file)
-        _warn_of_order(file)
+        _warn_of_layout(file)
     prefixes = {name: iri for file in files.values() for name, iri in file.prefixes.items()}
     split = name_parts({part: file.triples for part, file in files.items()}, prefixes)
     num_entities, num_relations = _count_known(split)
@@ -198,7 +197,7 @@ def read_file(path: AnyPath, columns: Sequence[str] = (), *, numbers: bool = Fal
 
 
 def _require_valid(file: TripleFile) -> None:
-    """Raise if a name is empty or a relation looks like an inverse; text is checked line by line instead."""
+    """Raise for an empty name, a NUL character or a relation like an inverse; text is checked by line."""
     faults = [f"{file.path}: {what}" for row in file.triples if (what := text.find_fault(row, "tab"))]
     if faults:
         raise FormatError.collected(faults)
@@ -211,11 +210,21 @@ def _warn_of_literals(file: TripleFile) -> None:
         warnings.warn(skipped, DataWarning, stacklevel=3)
 
 
+def _warn_of_layout(file: TripleFile) -> None:
+    """Warn where rows may be no triples: a table of entities, a header, columns in another order."""
+    if told := layout.suspect_table(file.triples):
+        warnings.warn(f"{file.path}: {told}", DataWarning, stacklevel=3)
+        return
+    _warn_of_header(file)
+    _warn_of_order(file)
+
+
 def _warn_of_header(file: TripleFile) -> None:
     if file.lines and (first := layout.suspect_header(file.triples)):
         where = f"{file.path}:{file.lines[0]}"
         told = f"{where}: {', '.join(first)} may be a header: none of its names occurs again."
-        warnings.warn(f"{told} If so, give --columns {','.join(first)}.", DataWarning, stacklevel=3)
+        advice = f"If it is, and column 2 holds relations, give --columns {','.join(first)}."
+        warnings.warn(f"{told} {advice}", DataWarning, stacklevel=4)
 
 
 def _warn_of_order(file: TripleFile) -> None:
@@ -223,9 +232,9 @@ def _warn_of_order(file: TripleFile) -> None:
         num = len({row[1] for row in file.triples})
         told = f"{file.path}: column 2 has {num:,} different relations in {len(file.triples):,} rows."
         warnings.warn(
-            f"{told} If the relation stands elsewhere, say where: --columns {columns}.",
+            f"{told} If the relation is in another column, say which: --columns {columns}.",
             DataWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
@@ -267,5 +276,6 @@ def _require_writable(path: Path, rows: list[Triple]) -> None:
     marked = dict.fromkeys(row[1] for row in rows if is_inverse(row[1]))
     faults = [f"name {name!r} {why}" for name in names if (why := find_unwritable(name, delimiter))]
     faults += [f"relation {name!r} starts with {INVERSE_MARK!r}" for name in marked]
+    faults += [f"name {name!r} has a NUL character" for name in names if NUL in name]
     if faults:
         raise FormatError.collected([f"{path}: {fault}. Rename it." for fault in faults])

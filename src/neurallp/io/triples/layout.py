@@ -6,6 +6,8 @@ from pathlib import Path
 
 from ...errors import ConfigError, FormatError
 from ...graph.knowledge_base import Triple
+from ...graph.numbers import parse_value
+from ...graph.spelling import one_line
 
 COLUMNS = ("head", "relation", "tail")
 ENDS = (("head", "tail"), ("subject", "object"), ("source", "target"), ("from", "to"))
@@ -62,7 +64,10 @@ ADVICE = {
 #: A first line that no other resembles is reported as a probable header in files of at least so many triples.
 MIN_ROWS = 4
 
-#: Columns in another order are told in files of at least so many.
+#: Rows that are looked at to find a table of entities, at most.
+MAX_COMPARED = 1000
+
+#: A likely other order of columns is reported in files of at least so many triples.
 MIN_ROWS_OF_ORDER = 20
 
 
@@ -131,6 +136,49 @@ def suspect_order(triples: Sequence[Triple]) -> str:
     if second < MIN_ROWS_OF_ORDER or 8 * min(first, third) > second:
         return ""
     return "1,3,2" if third <= first else "2,1,3"
+
+
+def find_wide(rows: Sequence[Sequence[str]]) -> str:
+    """Return what is wrong with rows of more than three columns, and what to do; nothing if they have three.
+
+    The first row counts as a header if its names are distinct and occur in no other row.
+    """
+    first, *others = rows
+    names = {name for row in others for name in row}
+    has_header = len(first) > 3 and len({*first}) == len(first) and names.isdisjoint(first)
+    width = len(first) if has_header else min(map(len, rows))
+    if width <= 3 or not others:
+        return ""
+    cell = ", ".join((others[0][0], first[1], others[0][1])) if has_header else "entity, column name, value"
+    return (
+        f"rows have {width} columns ({' | '.join(first[:6]):.60}), not head, relation and tail. If three of "
+        "the columns are these, say which, by name or number, as in --columns 1,2,3. If each row describes "
+        f"one entity, write a line for each cell instead: {cell:.60}."
+    )
+
+
+def suspect_table(triples: Sequence[Triple]) -> str:
+    """Return how triples were read and what to do, where they look like entities with two properties each.
+
+    In such a table every row has a head of its own, which is nowhere a tail; and the middle column, perhaps
+    below a header, holds numbers or dates, or different values in more than half of the rows (unless
+    `suspect_order` finds relations in another column).
+    """
+    rows = triples[: MAX_COMPARED + 1]
+    rows = rows if parse_value(rows[0][1]) is not None else rows[1:]
+    heads, values, tails = ({row[place] for row in rows} for place in range(3))
+    if len(rows) < MIN_ROWS or len(heads) < len(rows) or not heads.isdisjoint(tails):
+        return ""
+    num_numbers = sum(parse_value(value) is not None for _, value, _ in rows)
+    is_varied = len(rows) >= MIN_ROWS_OF_ORDER and 2 * len(values) > len(rows)
+    if num_numbers < 0.9 * len(rows) and (not is_varied or suspect_order(triples)):
+        return ""
+    head, relation, tail = map(one_line, rows[0])
+    return (
+        f"column 2 was read as the relation, as in {relation}({head}, {tail}). If each row describes one "
+        "entity, write a line for each cell instead: entity, column name, value. If the relation is in "
+        "another column, say which, as in --columns 1,3,2."
+    )
 
 
 def suspect_header(triples: Sequence[Triple]) -> Triple | None:

@@ -125,12 +125,12 @@ def _relations(database: Database, stream: Stream, given: Relations | None) -> R
     """Return the relations of the triples, after checking all names; those given come first."""
     bad = (
         f"head IS NULL OR tail IS NULL OR relation IS NULL OR head = '' OR tail = '' OR relation = '' "
-        f"OR starts_with(relation, '{INVERSE_MARK}')"
+        f"OR starts_with(relation, '{INVERSE_MARK}') OR contains(concat(head, relation, tail), chr(0))"
     )
     if faults := database.rows(f"SELECT head, relation, tail FROM triples WHERE {bad} LIMIT 1"):
         raise FormatError(
-            f"{stream.path}: the triple {faults[0]} has an empty name, or a relation that starts with "
-            f"{INVERSE_MARK!r}. Correct or remove such rows."
+            f"{stream.path}: the triple {faults[0]} has an empty name, a NUL character, or a relation "
+            f"that starts with {INVERSE_MARK!r}. Correct or remove such rows."
         )
     rows = database.rows("SELECT DISTINCT relation FROM triples ORDER BY relation")
     if not rows:

@@ -26,8 +26,8 @@ SUFFIXES = {".nt": "N_TRIPLES", ".ttl": "TURTLE", ".rdf": "RDF_XML", ".nq": "N_Q
 #: The formats of triples in named graphs, which are only read; the names of graphs are left out.
 QUADS = (".nq", ".trig")
 
-#: The label that the parser draws for a node without one.
-DRAWN = re.compile(r"_:[0-9a-f]{32}")
+#: The label that the parser draws for a node without one: a number of 128 bits, without zeros in front.
+DRAWN = re.compile(r"_:[0-9a-f]{24,32}")
 
 
 @dataclass(frozen=True)

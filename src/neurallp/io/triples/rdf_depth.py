@@ -1,4 +1,4 @@
-"""What a parser of RDF cannot bear: terms nested too deeply end the process, and entities of XML fill memory.
+"""Input that would break an RDF parser: deep nesting ends the process, and XML entities can fill memory.
 
 So both are looked for before a file is parsed.
 """

@@ -1,15 +1,16 @@
 """Triples as tables: Arrow, and through it Parquet, pandas, polars and other libraries that support Arrow."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...errors import FormatError, import_extra
+from ...errors import DataWarning, FormatError, import_extra
 from ...graph.knowledge_base import KnowledgeBase, Triple
 from ..files import TripleFile, atomic_write, read_bytes
 from ..limits import require_within
 from ..schema import as_error
-from .layout import COLUMNS, find_columns, place_columns
+from .layout import COLUMNS, find_columns, place_columns, suspect_table
 
 #: Bytes that a row takes at least: references to three names.
 ROW_BYTES = 24
@@ -41,7 +42,10 @@ def from_table(table: Any) -> KnowledgeBase:
     Columns are found by name (head, relation, tail; subject, predicate, object; …), in any order and among
     others. A table of exactly three columns with other names is read in the order head, relation, tail.
     """
-    return KnowledgeBase.from_triples(_triples(table, "The table"))
+    triples = _triples(table, "The table")
+    if told := suspect_table(triples):
+        warnings.warn(f"The table: {told}", DataWarning, stacklevel=2)
+    return KnowledgeBase.from_triples(triples)
 
 
 def read(path: Path, columns: Sequence[str] = ()) -> TripleFile:
@@ -117,5 +121,8 @@ def name_columns(names: list[str], owner: str, columns: Sequence[str] = ()) -> l
     if places := find_columns(names):
         return [names[place] for place in places]
     if len(names) != 3:
-        raise FormatError(f"{owner}: expected the columns head, relation and tail, got {', '.join(names)}.")
+        raise FormatError(
+            f"{owner}: expected the columns head, relation and tail, got {', '.join(names)}. If each row "
+            "describes one entity, make a row for each cell instead: entity, column name, value."
+        )
     return names

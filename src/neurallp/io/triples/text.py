@@ -18,8 +18,8 @@ from ...errors import FormatError
 from ...graph.knowledge_base import Triple
 from ...graph.vocabulary import INVERSE_MARK, is_inverse
 from ..files import TripleFile, atomic_write, read_bytes, suffix_of
-from ..names import quote_field
-from .layout import COLUMNS, find_columns, place_columns, require_text
+from ..names import NUL, quote_field
+from .layout import COLUMNS, find_columns, find_wide, place_columns, require_text
 
 #: Separators by name; None stands for any run of whitespace.
 SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "bar": "|", "whitespace": None}
@@ -43,7 +43,7 @@ MARKS = {
 }
 
 
-#: The first line by which Excel is told the separator; the line number of the others stays.
+#: The first line that names the separator for Excel; the numbers of the other lines stay.
 EXCEL_SEPARATOR = re.compile(r"\Asep=.\r?\n")
 
 #: How a line begins that is a comment, unless it is a triple.
@@ -113,13 +113,8 @@ def _choose_columns(
         return places, rows[has_header:]
     if places := find_columns(first):
         return () if places == (0, 1, 2) and len(first) == 3 else places, rows[1:]
-    widths = {len(fields) for _, fields in rows}
-    if min(widths) > 3 and len(rows) > 1:
-        shown = " | ".join(first[:6])
-        raise FormatError(
-            f"{faults.path}: rows have {min(widths)} columns ({shown:.60}). Say which hold head, relation "
-            "and tail, by number or by the names of a header, as in --columns 1,2,3."
-        )
+    if fault := find_wide([fields for _, fields in rows]):
+        raise FormatError(f"{faults.path}: {fault}")
     return (), rows
 
 
@@ -165,9 +160,13 @@ def _note_undecodable(number: int, line: bytes, faults: _Faults) -> None:
 def _detect(text: str, candidates: Sequence[str]) -> str:
     """Return the delimiter that splits most of the first lines into triples, or else into more fields.
 
-    Ties go to the earlier one.
+    Ties go to the earlier one. A delimiter by which every line has three fields or more comes before one that
+    splits only some lines into triples: cells of a table may hold lists such as `Drama|Comedy|War`.
     """
     lines = [line for line in text.split("\n", 20)[:20] if line.strip()]
+    widths = {name: [_width(line, name) for line in lines] for name in candidates if name != "whitespace"}
+    if whole := [name for name, found in widths.items() if min(found, default=0) >= 3]:
+        return next((name for name in whole if {*widths[name]} == {3}), whole[0])
     for sound in (lambda width: width == 3, lambda width: width > 3):
         votes = Counter(_vote(line, candidates, sound) for line in lines)
         if best := max(votes[name] for name in candidates):
@@ -228,7 +227,7 @@ def _csv_rows(text: str, separator: str, faults: _Faults) -> Iterator[tuple[int,
 
 def find_fault(fields: Sequence[str], delimiter: str) -> str:
     """Return the fault of a row, or nothing."""
-    if len(fields) == 3 and all(fields) and not is_inverse(fields[1]):
+    if len(fields) == 3 and all(fields) and not is_inverse(fields[1]) and NUL not in "".join(fields):
         return ""
     row = (SEPARATORS[delimiter] or " ").join(fields)
     shown = repr(row if len(row) <= 80 else row[:79] + "…")
@@ -236,6 +235,9 @@ def find_fault(fields: Sequence[str], delimiter: str) -> str:
         return f"expected 3 {delimiter}-separated fields (head, relation, tail), got {len(fields)}: {shown}."
     if not all(fields):
         return f"the {COLUMNS[fields.index('')]} is empty: {shown}. Fill it in or delete the line."
+    for column, name in zip(COLUMNS, fields, strict=True):
+        if NUL in name:
+            return f"the {column} has a NUL character (code 0): {shown}. Remove it, or save as UTF-8 text."
     return f"relation {fields[1]!r} starts with {INVERSE_MARK!r}, which marks an inverse. Rename it."
 
 

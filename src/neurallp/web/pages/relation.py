@@ -152,7 +152,7 @@ def relation(
 
 
 def _sorted(explorer: Explorer, query: int, numbers: list[int], sort: Order) -> list[int]:
-    """Return the numbers of rules in order; support is counted for the weightiest only."""
+    """Return the numbers of rules in order; support is counted only for those with the largest weights."""
     rules = explorer.rules(query)
 
     def strength(number: int) -> float:

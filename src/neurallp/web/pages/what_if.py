@@ -19,7 +19,7 @@ NUM_REASONS = 6
 
 @dataclass(frozen=True)
 class State:
-    """An answer in one world; None where it has no score there."""
+    """An answer in one graph; None where it has no score there."""
 
     probability: float | None
     known: bool
@@ -43,7 +43,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Told:
-    """The reasons for and against an answer in one world."""
+    """The reasons for and against an answer in one graph."""
 
     score: float
     reasons: list[ReasonRow]
@@ -51,7 +51,7 @@ class Told:
 
 @dataclass(frozen=True)
 class WhatIfPage:
-    """A question before and after some changes, and the proof of one answer in both worlds."""
+    """A question before and after some changes, and the proof of one answer in both graphs."""
 
     question: Question
     answers: list[Comparison]
@@ -69,7 +69,7 @@ class WhatIfPage:
 
     @property
     def largest(self) -> float:
-        """The largest contribution in either world, for the length of bars."""
+        """The largest contribution in either graph, for the length of bars."""
         told = [row for each in (self.before, self.after) if each for row in each.reasons]
         return max((abs(row.contribution) for row in told), default=1.0)
 
@@ -82,7 +82,7 @@ def what_if(
     answer: Annotated[str, Query(max_length=500, description="The answer whose proof is shown.")] = "",
     changes: World = UNCHANGED,
 ) -> WhatIfPage:
-    """A question in the world as it is and in the changed one, side by side."""
+    """A question on the graph as it is and on the changed one, side by side."""
     question = Question(entity, relation, asked)
     worlds = explorer.reasoner, explorer.world(changes)
     found = [find_answers(world, question, NUM_ANSWERS) for world in worlds]
@@ -106,7 +106,7 @@ def what_if(
 def _compare(
     worlds: tuple[Reasoner, Reasoner], question: Question, found: list[list[Answer]]
 ) -> list[Comparison]:
-    """Return the best answers of either world with their state in both."""
+    """Return the best answers of either graph with their state in both."""
     names = dict.fromkeys(answer.entity for answers in (found[1], found[0]) for answer in answers)
     listed = [{answer.entity: answer for answer in answers} for answers in found]
     rows = []
