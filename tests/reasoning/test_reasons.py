@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from learned_family import learned
 from samples import untrained
 from weighted_samples import random_kb, random_rules
 
@@ -98,3 +99,24 @@ def test_why_not_in_a_family_names_only_facts_that_are_absent():
         head, tail = (kb.entities[i] for i in rng.integers(0, len(kb.entities), 2))
         for fact in reasoner.why_not(head, "uncle", tail, k=10).missing_facts:
             assert missing_triple(fact) not in facts
+
+
+def test_a_known_fact_is_no_reason_for_itself():
+    links = ["a based_in oslo", "b based_in oslo", "a country norway", "b country norway", "c based_in rome"]
+    kb = KnowledgeBase.from_triples(tuple(link.split()) for link in [*links, "c country italy"])
+    reasoner = Reasoner(kb, [Rule("country", ("based_in", "~based_in", "country"), 0.5)])
+    assert not reasoner.explain("c", "country", "italy", without_itself=True).reasons
+    for question in (("a", "country", "norway"), ("norway", "~country", "a")):
+        proof = reasoner.explain(*question, without_itself=True)
+        assert (proof.answer.is_known, proof.answer.score) == (True, 0.5)
+        assert "country(b, norway)" in str(proof.reasons[0])
+        assert "country(a" not in str(proof.reasons[0])
+        assert reasoner.explain(*question).answer.score == 1.0  # as `ask`: also along the fact itself
+
+
+def test_a_program_explains_a_known_fact_without_itself():
+    kb, _, program = learned()
+    fact = next(fact for fact in kb.named_facts() if fact[1] == "uncle")
+    found = program.explain(*fact, kb=kb).answer
+    unknown = program.reasoner(kb).changed(removed=[fact]).explain(*fact).answer
+    assert (found.is_known, found.score, found.probability) == (True, unknown.score, unknown.probability)

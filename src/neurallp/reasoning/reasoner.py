@@ -1,6 +1,7 @@
 """The reasoner: answers, proofs, missing facts and predictions of a model or of rules on a knowledge base."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice, product
 
@@ -96,12 +97,28 @@ class Reasoner(BaseReasoner):
         best = best_places(values, k)
         return Answers(self._describe(source, query, entities[best], values[best], (entities, values)))
 
-    def explain(self, head: str, relation: str, tail: str, k: int = 3, *, with_terms: bool = True) -> Proof:
+    def explain(
+        self,
+        head: str,
+        relation: str,
+        tail: str,
+        k: int = 3,
+        *,
+        with_terms: bool = True,
+        without_itself: bool = False,
+    ) -> Proof:
         """Return why (head, relation, tail) scores what it does: `k` terms, `k` reasons for and against.
 
-        The terms, one for each rule and path, take as long as all the rest.
+        The terms, one for each rule and path, take as long as all the rest. `without_itself`: score, rank,
+        probability and reasons of a known fact are those that it has if it alone is not known. Otherwise the
+        score is that of `ask`, and a rule may lead to the fact along the fact itself.
         """
         source, query, answer, found = self._answer(head, relation, tail)
+        if without_itself and found.is_known:
+            proof = self._without(source, query, answer).explain(
+                head, relation, tail, k, with_terms=with_terms
+            )
+            return replace(proof, answer=replace(proof.answer, is_known=True))
         if not found.score:
             return Proof(found, ())
         terms = islice(self.scorer.terms(source, query, answer), k * with_terms)
@@ -115,6 +132,13 @@ class Reasoner(BaseReasoner):
         if abs(left) > ROUNDING * abs(found.score):  # a neural model has more terms than are grouped
             rests = Rest(None, rests[0].contribution + left), rests[1]
         return Proof(found, told, reasons, against, rests)
+
+    def _without(self, source: int, query: int, answer: int) -> "Reasoner":
+        """Return a reasoner over the same facts but one."""
+        is_forward = query < len(self.relations)
+        head, tail = (source, answer) if is_forward else (answer, source)
+        relation = relation_of(self.relations.operator_name(query))
+        return self.changed(removed=[(self.kb.entities[head], relation, self.kb.entities[tail])])
 
     def _reason(self, share: RuleShare, ends: tuple[int, int, int]) -> Reason:
         """Return what rules add to a score, with the strongest path of the first."""
