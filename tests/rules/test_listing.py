@@ -54,6 +54,20 @@ def test_rules_that_predict_the_same_pairs_are_one_group_with_an_example(kb):
     assert f"father({head}, " in first.example
 
 
+def test_a_conclusion_is_no_example_of_itself():
+    links = ["c based_in rome", "c country italy", "a based_in oslo", "b based_in oslo", "b country norway"]
+    alone, both = (
+        KnowledgeBase.from_triples(tuple(link.split()) for link in [*links, *more])
+        for more in ([], ["a country norway"])
+    )
+    rule = weighted("country", "based_in", "~based_in", "country")
+    assert list_rules("country", [rule], alone).reasons[0].example is None
+    (group,) = list_rules("country", [rule], both).reasons
+    assert group.example == "country(a, norway) as based_in(a, oslo), based_in(b, oslo), country(b, norway)"
+    named = Rule("country", ("country",), 0.5, weight=1.0, kind="unary", answer="italy")
+    assert list_rules("country", [named], both).reasons[0].example is None
+
+
 def test_what_speaks_against_stands_apart_with_an_example_of_a_wrong_conclusion(kb):
     against = weighted("uncle", "father", weight=-2.0)
     rules = measure([weighted("uncle", "father", "brother"), against], kb)

@@ -13,7 +13,7 @@ from ..graph.knowledge_base import KnowledgeBase
 from ..graph.name_index import Match
 from ..graph.spelling import one_line
 from ..graph.vocabulary import is_inverse, relation_of
-from ..rules.rule import Rule, atom
+from ..rules.rule import Rule, atom, facts_along
 from .html import REASON_SCHEMA, missing_html, proof_html, reason_columns
 from .svg import draw_paths
 
@@ -334,11 +334,6 @@ class WhyNot:
             "missing_facts": missing_facts,
             "against": against,
         }
-
-
-def facts_along(rule: Rule, path: Sequence[str]) -> list[str]:
-    """Return the facts along a path that follows a rule's body, as text."""
-    return [atom(*link) for link in zip(rule.body, path, path[1:], strict=False)]
 
 
 @dataclass(frozen=True, eq=False)

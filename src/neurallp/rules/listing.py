@@ -18,7 +18,7 @@ from ..graph.arrays import Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
 from ..graph.vocabulary import is_inverse
-from .rule import Rule, atom
+from .rule import Rule, atom, facts_along
 from .support import predict_pairs, predicting_paths
 
 #: Rules that share at least this much of the pairs that either predicts (Jaccard) form a group.
@@ -170,13 +170,17 @@ class _Grouping:
         return rows * len(self.kb.entities) + answers
 
     def example(self, rule: Rule) -> str | None:
-        """Return the facts along a path to a right conclusion (against: to a wrong one); None without any."""
+        """Return the facts along a path to a right conclusion (against: to a wrong one); None without any.
+
+        A path along the conclusion itself is no example.
+        """
         for source, answer in self._tried(rule):
+            itself = atom(rule.target, self.kb.entities[source], self.kb.entities[answer])
             for path in predicting_paths(rule, self.kb, self.operators, source, answer):
-                names = list(map(self._name, path))
-                links = zip(rule.body, names, names[1:], strict=False)
+                if itself in facts_along(rule, [self.kb.entities[each] for each in path]):
+                    continue
                 concluded = atom(rule.target, self._name(source), self._name(answer))
-                facts = ", ".join(atom(*link) for link in links)
+                facts = ", ".join(facts_along(rule, list(map(self._name, path))))
                 return f"{facts}, but not {concluded}" if rule.is_against else f"{concluded} as {facts}"
         return None
 

@@ -172,6 +172,11 @@ def atom(operator: str, source: str, answer: str) -> str:
     return one_line(f"{relation_of(operator)}({head}, {tail})")
 
 
+def facts_along(rule: Rule, path: Sequence[str]) -> list[str]:
+    """Return the facts along a path that follows a rule's body, as text."""
+    return [atom(*link) for link in zip(rule.body, path, path[1:], strict=False)]
+
+
 def _variable_names(num: int) -> list[str]:
     return [chr(ord("A") + i) if i < 23 else f"V{i}" for i in range(num)]
 
