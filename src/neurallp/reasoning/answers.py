@@ -101,7 +101,8 @@ class Reason:
     def facts(self) -> str:
         """The facts of the strongest path; of a prior, how common the answer is."""
         if self.num_others is not None:
-            return _commonness(self.num_others, self.contribution < 0)
+            fact = atom(self.rules[0].target, "A", self.path[-1])
+            return _commonness(fact, self.num_others, self.contribution < 0)
         links = facts_along(self.rules[0], self.path)
         return " and ".join(links) or one_line(f"{self.path[0]} = {self.path[-1]}")
 
@@ -129,12 +130,15 @@ class Reason:
         }
 
 
-def _commonness(num: int, against: bool) -> str:
-    """Return in words how many other sources have an answer, which a prior counts for it, or against it."""
+def _commonness(fact: str, num: int, against: bool) -> str:
+    """Return in words how many other sources have an answer, which a prior counts for it, or against it.
+
+    `fact` has a variable for the source: an answer may be the head of the fact or its tail.
+    """
     if num == 0:
-        return "an answer that no other has"
-    have = f"{num:,} others have it" if num > 1 else "1 other has it"
-    return f"{have} already" if against else f"a common answer: {have}"
+        return f"{fact} holds for no other"
+    held = f"{fact} holds for {num:,} other{'s' * (num > 1)}"
+    return f"{held} already" if against else f"a common answer: {held}"
 
 
 def _plural(num: int, what: str) -> str:
