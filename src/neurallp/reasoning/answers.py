@@ -307,7 +307,8 @@ class WhyNot:
 
     def _begin(self) -> str:
         if self.follows:
-            return f"{self.answer} follows already; ask why with explain."
+            place = f"rank {self.answer.rank:g} of {self.answer.num_candidates:,}"
+            return f"{self.answer} follows already ({place}); explain prints why and how likely it is."
         if not self.missing_facts:
             return f"{self.answer} does not follow, and no rule is just one fact short of it."
         return f"{self.answer} does not follow:"
