@@ -316,31 +316,39 @@ class Reasoner(BaseReasoner):
 
     def _missing_facts(self, source: int, query: int, answer: int) -> Iterator[MissingFact]:
         for rule in islice(self.scorer.rules(query), RULES_EXAMINED):
-            is_usable = rule.is_deductive and rule.body and not rule.is_vacuous
+            end = self._end_of(rule, answer)
+            is_usable = rule.body and end >= 0 and not rule.is_vacuous
             if is_usable and not (rule.distinct_ends and source == answer):
-                yield from self._missing_fact(rule, source, query, answer)
+                yield from self._missing_fact(rule, (source, query, answer), end)
 
-    def _missing_fact(self, rule: Rule, source: int, query: int, answer: int) -> Iterator[MissingFact]:
-        """Yield the missing link of a rule that the fewest facts could fill, or nothing.
+    def _end_of(self, rule: Rule, answer: int) -> int:
+        """Return where the body of a rule must end to conclude an answer; -1 where no one fact does that."""
+        if rule.body_end is None or rule.is_against:
+            return answer if rule.is_deductive else -1
+        is_named = self.kb.entities.find(str(rule.answer)) == answer
+        return self.kb.entities.find(rule.body_end) if is_named else -1
+
+    def _missing_fact(self, rule: Rule, asked: tuple[int, int, int], end: int) -> Iterator[MissingFact]:
+        """Yield the missing link of a rule, whose body is to end at `end`, that the fewest facts could fill.
 
         A link that is a fact already is none that is missing, though the path along it may be one that the
         rule's inequalities exclude.
         """
-        body = body_ids(rule, self.relations)
+        body, source = body_ids(rule, self.relations), asked[0]
         starts = reachable_sets(self.operators, body, source)
-        stops = reachable_sets_to(self.operators, body, answer)[1:]
+        stops = reachable_sets_to(self.operators, body, end)[1:]
         num_ways = [
             len(here) * len(there) - count_edges(self.operators, here, k, there)
             for here, k, there in zip(starts, body, stops, strict=False)
         ]
         for position in sorted(np.flatnonzero(num_ways).tolist(), key=lambda i: (num_ways[i], -i)):
             for ends in islice(product(starts[position].tolist(), stops[position].tolist()), ENDS_TRIED):
-                if self._is_asked(body[position], ends, (source, query, answer)):
+                if self._is_asked(body[position], ends, asked):
                     continue
                 if self.operators.has_edge(ends[0], body[position], ends[1]):
                     continue
                 before = next(find_paths(self.operators, body[:position], source, ends[0]))
-                after = next(find_paths(self.operators, body[position + 1 :], ends[1], answer))
+                after = next(find_paths(self.operators, body[position + 1 :], ends[1], end))
                 if rule.satisfies_inequalities((*before, *after)):
                     yield MissingFact(rule, self._names((*before, *after)), position, num_ways[position])
                     return
