@@ -150,7 +150,7 @@ def test_predict_with_known_answers_holds_the_facts_too(run, model, data, tmp_pa
 def test_export_counts_the_rules_it_writes(run, source, tmp_path):
     out = tmp_path / "exported.tsv"
     text, twin = both(run, "export", source, "--format", "tsv", "--out", out)
-    assert text.startswith(f"{twin['rules']:,} rules in {out}, for {twin['queries']:,} of the queries")
+    assert text.startswith(f"{twin['rules']:,} rules in {out}, for {twin['queries']:,} queries")
     assert len(out.read_text(encoding="utf-8").splitlines()) == twin["rules"] + 1
 
 
