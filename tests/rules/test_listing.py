@@ -115,6 +115,19 @@ def test_a_lower_bound_is_a_share_below_the_observed_one(successes, failures):
     assert 0 <= bound <= (successes / (successes + failures) if successes + failures else 0)
 
 
+def test_a_rule_that_names_a_rare_answer_comes_after_one_that_concludes_most_facts():
+    links = [f"c{i} based_in city{i % 5}" for i in range(40)] + [
+        f"c{i} country land{i % 5}" for i in range(40)
+    ]
+    links += [f"c{i} sells tea" for i in (0, 1, 2, 5, 6)]
+    kb = KnowledgeBase.from_triples(tuple(link.split()) for link in links)
+    chain = weighted("country", "based_in", "~based_in", "country")
+    named = Rule("country", ("sells",), 0.5, weight=3.0, kind="unary", answer="land0", body_end="tea")
+    most = replace(named, body=("based_in",), body_end="city0")
+    listing = list_rules("country", measure([named, chain, most], kb), kb)
+    assert [group.rule.body_end for group in listing.reasons] == ["city0", None, "tea"]
+
+
 def test_a_unary_rule_is_an_example_of_its_answer():
     kb = KnowledgeBase.from_triples([("a", "eats", "b"), ("a", "colour", "red"), ("c", "colour", "blue")])
     rule = Rule("colour", ("eats",), 0.0, weight=1.0, kind="unary", answer="red")

@@ -3,7 +3,8 @@
 Rules that predict nearly the same pairs form one group, which is shown by its first rule. The order is by
 clarity: a lower bound of the share of right conclusions among the paths along the body. A rule that states a
 definition is confident and reaches each conclusion in one way; a confident rule that reaches the same
-conclusions in many ways (a sibling of a sibling of ...) follows from the definition and comes later.
+conclusions in many ways (a sibling of a sibling of ...) follows from the definition and comes later. A rule
+that names its answer says nothing of the others, so its clarity is multiplied by its share of the facts.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -71,9 +72,13 @@ class Listing:
         return {"query": self.query, "reasons": reasons, "against": against}
 
 
-def clarity(rule: Rule) -> float:
-    """Return a lower bound of the share of right conclusions among a rule's paths; 0 if not counted."""
-    return lower_bound(rule.support or 0, rule.num_paths or 0)
+def clarity(rule: Rule, num_facts: int = 0) -> float:
+    """Return a lower bound of the share of right conclusions among a rule's paths; 0 if not counted.
+
+    That of a rule which names its answer is multiplied by the share of the query's facts that it concludes.
+    """
+    bound = lower_bound(rule.support or 0, rule.num_paths or 0)
+    return bound * (rule.support or 0) / num_facts if rule.answer is not None and num_facts else bound
 
 
 def lower_bound(successes: float, trials: float) -> float:
@@ -102,9 +107,9 @@ def _strength(rule: Rule) -> float:
     return rule.confidence if rule.weight is None else rule.weight
 
 
-def in_order(rules: Iterable[Rule], order: RuleOrder) -> list[Rule]:
-    """Return rules sorted, those that come first in a listing first."""
-    rank = ORDERS[order]
+def in_order(rules: Iterable[Rule], order: RuleOrder, num_facts: int = 0) -> list[Rule]:
+    """Return rules sorted, those that come first in a listing first; `num_facts` are facts of their query."""
+    rank = partial(clarity, num_facts=num_facts) if order == "clarity" else ORDERS[order]
     return sorted(rules, key=lambda rule: (-rank(rule), len(rule.body), -abs(_strength(rule)), rule.body))
 
 
@@ -124,12 +129,15 @@ def list_rules(
     A prior raises or lowers the scores of all answers and is listed last.
     """
     first = order if kb is not None else "weight"
-    reasons = in_order((rule for rule in rules if not (rule.is_against or rule.ignores_source)), first)
+    grouping = None if kb is None else _Grouping(kb, query, labels or {})
+    num_facts = 0 if grouping is None else len(grouping.facts)
+    positive = (rule for rule in rules if not (rule.is_against or rule.ignores_source))
+    reasons = in_order(positive, first, num_facts)
     against = in_order((rule for rule in rules if rule.is_against and not rule.ignores_source), "weight")
     priors = [rule for rule in rules if rule.ignores_source and rule.weight]
     group: Callable[[Sequence[Rule]], Iterator[RuleGroup]] = partial(map, RuleGroup)
-    if kb is not None:
-        group = partial(_Grouping(kb, query, labels or {}).groups, limit=limit)
+    if grouping is not None:
+        group = partial(grouping.groups, limit=limit)
     sides = [
         [*list(group(side))[:limit], *(RuleGroup(rule) for rule in priors if rule.is_against == is_against)]
         for is_against, side in ((False, reasons), (True, against))
