@@ -99,6 +99,12 @@ def test_a_prior_is_told_in_words_and_never_as_a_fact_about_someone_else(num, co
     assert str(Reason((PRIOR,), ("ann", "xan"), contribution, num_others=num)) == text
 
 
+@pytest.mark.parametrize(("end", "text"), [(None, "eats(zoe, hay) or any other"), ("hay", "eats(zoe, hay)")])
+def test_the_reason_of_a_rule_that_any_edge_satisfies_says_so(end, text):
+    rule = Rule("colour", ("eats",), 0.5, weight=1.0, kind="unary", answer="red", body_end=end)
+    assert str(Reason((rule,), ("zoe", "hay"), 1.0)) == text
+
+
 def test_a_prior_says_which_end_of_the_fact_others_share():
     prior = Rule("~mother", ("~mother",), 0.0, weight=-0.1, kind="prior")
     reason = Reason((prior,), ("ann", "zoe"), -0.1, num_others=1)

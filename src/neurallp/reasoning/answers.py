@@ -104,7 +104,8 @@ class Reason:
             fact = atom(self.rules[0].target, "A", self.path[-1])
             return _commonness(fact, self.num_others, self.contribution < 0)
         links = facts_along(self.rules[0], self.path)
-        return " and ".join(links) or one_line(f"{self.path[0]} = {self.path[-1]}")
+        told = " and ".join(links) or one_line(f"{self.path[0]} = {self.path[-1]}")
+        return told + " or any other" * self.rules[0].ends_anywhere
 
     @property
     def more(self) -> str:

@@ -113,6 +113,11 @@ class Rule:
         return not self.ignores_source and self.answer is None
 
     @property
+    def ends_anywhere(self) -> bool:
+        """Whether the rule names its answer and no end of its body: any path along the body will do."""
+        return self.answer is not None and self.body_end is None
+
+    @property
     def variables(self) -> list[str]:
         """The variables along the body: X, A, B, …, Y; the last is an entity where the rule names one."""
         if self.is_path_rule:
