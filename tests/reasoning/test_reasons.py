@@ -69,6 +69,21 @@ def test_rules_that_predict_the_same_from_a_source_are_one_reason_shown_by_the_c
     assert str(reason) == "mother(a, m) and husband(m, f)  (and 2 rules alike)"
 
 
+def test_rules_that_name_the_answer_are_one_reason_only_where_they_rest_on_the_same_relation():
+    kb = KnowledgeBase.from_triples(
+        tuple(link.split()) for link in ["a eats hay", "a lives farm", "b colour red"]
+    )
+    eats, lives = map(kb.relations.operator_id, ("eats", "lives"))
+    rules = tuple(
+        Candidate("unary", (k,), "red", end) for k, end in ((eats, "hay"), (eats, None), (lives, "farm"))
+    )
+    own = WeightedQuery(rules, np.array([[3.0, 0, 0], [1.0, 0, 0], [2.0, 0, 0]]), np.array([0.9, 0.5, 0.8]))
+    weighted = WeightedRules(kb.relations, kb.reflexive_relations, {kb.relations.id("colour"): own})
+    reasons = Reasoner(kb, weighted).explain("a", "colour", "red").reasons
+    assert [str(reason) for reason in reasons] == ["eats(a, hay)  (and 1 rule alike)", "lives(a, farm)"]
+    assert [reason.contribution for reason in reasons] == [4.0, 2.0]
+
+
 def missing_triple(fact):
     operator, (here, there) = fact.rule.body[fact.position], fact.path[fact.position : fact.position + 2]
     return (there, relation_of(operator), here) if is_inverse(operator) else (here, operator, there)
