@@ -61,8 +61,10 @@ def test_a_conclusion_is_no_example_of_itself():
         for more in ([], ["a country norway"])
     )
     rule = weighted("country", "based_in", "~based_in", "country")
-    assert list_rules("country", [rule], alone).reasons[0].example is None
+    (group,) = list_rules("country", [rule], alone).reasons
+    assert (group.example, group.circular_share) == (None, 1.0)
     (group,) = list_rules("country", [rule], both).reasons
+    assert group.circular_share == pytest.approx(1 / 3)  # of a, b and c, which is alone in rome
     assert group.example == "country(a, norway) as based_in(a, oslo), based_in(b, oslo), country(b, norway)"
     named = Rule("country", ("country",), 0.5, weight=1.0, kind="unary", answer="italy")
     assert list_rules("country", [named], both).reasons[0].example is None

@@ -10,6 +10,7 @@ that names its answer says nothing of the others, so its clarity is multiplied b
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from ..config import RuleOrder
 from ..graph.arrays import Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
-from ..graph.vocabulary import is_inverse
+from ..graph.vocabulary import is_inverse, relation_of
+from .paths import Path
 from .rule import Rule, atom, facts_along
 from .support import predict_pairs, predicting_paths
 
@@ -28,17 +30,24 @@ MIN_OVERLAP = 0.8
 #: Sources of a query on which the pairs of two rules are compared, at most.
 NUM_SOURCES = 300
 
+#: Right conclusions of a rule that are looked at for other paths than along themselves, at most.
+NUM_CONCLUSIONS = 300
+
 #: Standard errors below the observed share at which a lower bound lies: 95 % of the mass is above.
 Z = 1.645
 
 
 @dataclass(frozen=True)
 class RuleGroup:
-    """A rule, those that predict nearly the same pairs, and an example: the facts of one conclusion."""
+    """A rule, those that predict nearly the same pairs, and an example: the facts of one conclusion.
+
+    `circular_share` is the share of right conclusions that are reached only along themselves: no evidence.
+    """
 
     rule: Rule
     similar: tuple[Rule, ...] = ()
     example: str | None = None
+    circular_share: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """Return the group as one JSON object."""
@@ -46,6 +55,7 @@ class RuleGroup:
             **self.rule.as_dict(),
             "example": self.example,
             "similar": [str(each) for each in self.similar],
+            "circular_share": self.circular_share,
         }
 
 
@@ -170,7 +180,7 @@ class _Grouping:
                 if len(leaders) < limit:
                     leaders.append((pairs, [rule]))
         for _, (first, *others) in leaders:
-            yield RuleGroup(first, tuple(others), self.example(first))
+            yield RuleGroup(first, tuple(others), self.example(first), self._circular_share(first))
 
     def _pairs(self, rule: Rule) -> Ids:
         """Return the pairs that a rule predicts from the sampled sources, as sorted keys."""
@@ -178,19 +188,29 @@ class _Grouping:
         return rows * len(self.kb.entities) + answers
 
     def example(self, rule: Rule) -> str | None:
-        """Return the facts along a path to a right conclusion (against: to a wrong one); None without any.
-
-        A path along the conclusion itself is no example.
-        """
+        """Return the facts along a path to a right conclusion (against: to a wrong one); None without any."""
         for source, answer in self._tried(rule):
-            itself = atom(rule.target, self.kb.entities[source], self.kb.entities[answer])
-            for path in predicting_paths(rule, self.kb, self.operators, source, answer):
-                if itself in facts_along(rule, [self.kb.entities[each] for each in path]):
-                    continue
+            if path := self._path_without(rule, source, answer):
                 concluded = atom(rule.target, self._name(source), self._name(answer))
                 facts = ", ".join(facts_along(rule, list(map(self._name, path))))
                 return f"{facts}, but not {concluded}" if rule.is_against else f"{concluded} as {facts}"
         return None
+
+    def _path_without(self, rule: Rule, source: int, answer: int) -> Path:
+        """Return a path to a conclusion that does not lead along the conclusion itself; empty without any."""
+        names = self.kb.entities
+        itself = atom(rule.target, names[source], names[answer])
+        for path in predicting_paths(rule, self.kb, self.operators, source, answer):
+            if itself not in facts_along(rule, [names[entity] for entity in path]):
+                return path
+        return ()
+
+    def _circular_share(self, rule: Rule) -> float:
+        """Return the share of right conclusions that are reached only along themselves."""
+        if rule.is_against or relation_of(rule.target) not in map(relation_of, rule.body):
+            return 0.0
+        tried = list(islice(self._tried(rule), NUM_CONCLUSIONS))
+        return sum(not self._path_without(rule, *pair) for pair in tried) / len(tried) if tried else 0.0
 
     def _name(self, entity: int) -> str:
         name = self.kb.entities[entity]
