@@ -204,14 +204,15 @@ class WeightedScorer:
     def shares(self, source: int, query: int, answer: int) -> list[RuleShare]:
         """Return the contributions to a score; rules that predict nearly the same from the source are one.
 
-        Rules that name their answer always predict the same; those of one operator are one.
+        Rules that name their answer always predict the same, each for a reason of its own.
         """
         if self.excluded.has(source, query, answer):
             return []
         predicted = self._predicted(source, query)
         groups: list[tuple[set[int], list[tuple[int, float]]]] = []
         for each in sorted(self._contributions(source, query, answer), key=lambda each: -abs(each[1])):
-            entities = self._signature(query, each[0], predicted)
+            names_answer = self.weighted.queries[query].rules[each[0]].constant is not None
+            entities = set() if names_answer else predicted.get(each[0], set())
             for leader, members in groups:
                 same_side = (members[0][1] < 0) == (each[1] < 0)
                 if same_side and entities and len(entities & leader) >= MIN_OVERLAP * len(entities | leader):
@@ -221,13 +222,6 @@ class WeightedScorer:
                 groups.append((entities, [each]))
         shares = [self._share(query, members, (source, answer)) for _, members in groups]
         return sorted(shares, key=lambda share: -abs(share.contribution))
-
-    def _signature(self, query: int, number: int, predicted: dict[int, set[int]]) -> set[int]:
-        """Return what rules that are one reason share: entities, or a negative number for each operator."""
-        rule = self.weighted.queries[query].rules[number]
-        if rule.constant is None:
-            return predicted.get(number, set())
-        return {-1 - operator for operator in rule.operators}
 
     def _share(self, query: int, members: list[tuple[int, float]], ends: tuple[int, int]) -> RuleShare:
         """Return the share of rules given by number and contribution; the clearest of them comes first."""
