@@ -2,8 +2,11 @@ import re
 
 import numpy as np
 import pytest
+from samples import weighted_program
+from weighted_samples import random_kb, random_rules
 
 from neurallp import learn, load_model
+from neurallp.config import WeightingConfig
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.errors import ConfigError
 from neurallp.neural.training import Epoch
@@ -110,6 +113,18 @@ def test_other_formats_and_empty_figures_are_refused(refuse, model, tmp_path):
     assert "Did you mean 'uncle'" in refuse("plot", "rules", model, "--relation", "uncl", "--out", picture)
     with pytest.raises(ConfigError, match="no rules"):
         draw_rules([], tmp_path / "rules.png")
+
+
+def test_rules_that_name_their_answer_are_counted_where_they_are_not_drawn(run, tmp_path):
+    kb = random_kb(0)
+    weighted_program(random_rules(kb, 0), WeightingConfig()).save(tmp_path / "model")
+    relation = kb.relations[0]
+    num = sum(rule.kind == "unary" and rule.weight != 0 for rule in random_rules(kb, 0).rules(0))
+    code, out, told = run(
+        "plot", "rules", tmp_path / "model", "--relation", relation, "--out", tmp_path / "r.svg"
+    )
+    assert (code, out.strip()) == (0, str(tmp_path / "r.svg"))
+    assert told == f"Not drawn: {num} rules that name their answer; `neurallp rules` lists them.\n"
 
 
 def test_operators_with_little_attention_are_summed_in_one_row():

@@ -64,6 +64,17 @@ def test_the_saved_rules_of_a_model_are_exported_or_as_many_as_are_asked_for(run
     assert max(len(few.about(target)) for target in few.targets) == 2
 
 
+def test_the_rules_that_a_format_does_not_hold_are_counted_by_reason(run, tmp_path):
+    inverse = Rule("~uncle", ("~brother", "~father"), 0.5, distinct_ends=True)
+    named = Rule("aunt", ("sister",), 0.5, kind="unary", answer="ann")
+    write_rules(tmp_path / "rules.tsv", [UNCLE, inverse, named])
+    _, out, _ = run("export", "rules.tsv", "--format", "prolog", "--out", "out")
+    why = "1 left out (not chains for an answer), 1 equal to the inverse of another"
+    assert out == f"1 rule in out, for 1 query, {why}.\n"
+    _, out, _ = run("export", "rules.tsv", "--format", "json", "--out", "out")
+    assert out == "3 rules in out, for 3 queries.\n"
+
+
 def test_one_query_is_exported_and_its_name_suggested(run, rules, tmp_path):
     assert run("export", rules, "--format", "tsv", "--out", "out.tsv", "--relation", "aunt")[0] == 0
     assert read_rules(tmp_path / "out.tsv") == RuleSet([AUNT])

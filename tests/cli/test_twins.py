@@ -64,11 +64,9 @@ def test_a_question_for_the_head_is_answered_like_the_inverse_relation_for_the_t
 
 def test_explain_prints_the_rank_and_score_of_its_twin(run, source, data):
     text, proof = both(run, "explain", source, data, *FACT)
-    _, answers = both(run, "ask", source, data, "--head", FACT[0], "--relation", FACT[1], "-k", 100)
-    (asked,) = [answer for answer in answers if answer["entity"] == FACT[2]]
-    assert f"Score {proof['score']:.4g}, rank {asked['rank']:g} of" in text
-    assert "; a known fact." in text
-    assert proof["score"] == pytest.approx(asked["score"])
+    chance = "" if proof["probability"] is None else f"probability {show_probability(proof['probability'])}, "
+    assert f"A known fact. Without it: {chance}score {proof['score']:.4g}, rank {proof['rank']:g} of" in text
+    assert proof["is_known"]
     shown = sum(term["contribution"] for term in proof["terms"])
     assert shown + proof["remainder"] == pytest.approx(proof["score"])
     grouped = [*proof["reasons"], *proof["against"]]
@@ -76,6 +74,15 @@ def test_explain_prints_the_rank_and_score_of_its_twin(run, source, data):
     assert sum(reason["contribution"] for reason in grouped) + rest == pytest.approx(proof["score"])
     for reason in grouped:
         assert reason["because"] in text
+
+
+def test_explain_prints_the_rank_and_score_of_ask(run, source, data):
+    _, answers = both(run, "ask", source, data, "--head", FACT[0], "--relation", FACT[1], "-k", 100)
+    asked = next(answer for answer in answers if not answer["is_known"])
+    text, proof = both(run, "explain", source, data, *FACT[:2], asked["entity"])
+    assert f"core {proof['score']:.4g}, rank {asked['rank']:g} of" in text
+    assert "known fact" not in text
+    assert proof["score"] == pytest.approx(asked["score"])
 
 
 def test_rules_are_those_of_the_twin(run, model):
@@ -143,7 +150,7 @@ def test_predict_with_known_answers_holds_the_facts_too(run, model, data, tmp_pa
 def test_export_counts_the_rules_it_writes(run, source, tmp_path):
     out = tmp_path / "exported.tsv"
     text, twin = both(run, "export", source, "--format", "tsv", "--out", out)
-    assert text.startswith(f"{twin['rules']:,} rules in {out}, for {twin['queries']:,} of the queries")
+    assert text.startswith(f"{twin['rules']:,} rules in {out}, for {twin['queries']:,} queries")
     assert len(out.read_text(encoding="utf-8").splitlines()) == twin["rules"] + 1
 
 

@@ -74,14 +74,14 @@ def test_reasons_for_and_against_have_their_contribution_and_a_bar_and_the_rest_
         "uncle(zoe, xan)",
         "  because     +2.00 ██████████ father(zoe, yan) and brother(yan, xan)"
         "  (and 2 more paths, 2 rules alike)",
-        "              +0.50 ██▌        a common answer: 43 others have it",
+        "              +0.50 ██▌        a common answer: uncle(A, xan) holds for 43 others",
         "              +0.25 █▎         4 more reasons",
         "  although    -1.00 █████      father(zoe, xan)",
         "              -0.25 █▎         1 more reason",
     ]
     described = json.loads(json.dumps(proof.as_dict()))
     assert described["reasons"][0]["num_paths"] == 3
-    assert described["reasons"][1]["because"] == "a common answer: 43 others have it"
+    assert described["reasons"][1]["because"] == "a common answer: uncle(A, xan) holds for 43 others"
     assert described["more_reasons"] == {"num": 4, "contribution": 0.25}
     assert [reason["contribution"] for reason in described["against"]] == [-1.0]
 
@@ -89,14 +89,26 @@ def test_reasons_for_and_against_have_their_contribution_and_a_bar_and_the_rest_
 @pytest.mark.parametrize(
     ("num", "contribution", "text"),
     [
-        (43, 1.0, "a common answer: 43 others have it"),
-        (1, 1.0, "a common answer: 1 other has it"),
-        (0, 1.0, "an answer that no other has"),
-        (4, -1.0, "4 others have it already"),
+        (43, 1.0, "a common answer: uncle(A, xan) holds for 43 others"),
+        (1, 1.0, "a common answer: uncle(A, xan) holds for 1 other"),
+        (0, 1.0, "uncle(A, xan) holds for no other"),
+        (4, -1.0, "uncle(A, xan) holds for 4 others already"),
     ],
 )
 def test_a_prior_is_told_in_words_and_never_as_a_fact_about_someone_else(num, contribution, text):
     assert str(Reason((PRIOR,), ("ann", "xan"), contribution, num_others=num)) == text
+
+
+@pytest.mark.parametrize(("end", "text"), [(None, "eats(zoe, hay) or any other"), ("hay", "eats(zoe, hay)")])
+def test_the_reason_of_a_rule_that_any_edge_satisfies_says_so(end, text):
+    rule = Rule("colour", ("eats",), 0.5, weight=1.0, kind="unary", answer="red", body_end=end)
+    assert str(Reason((rule,), ("zoe", "hay"), 1.0)) == text
+
+
+def test_a_prior_says_which_end_of_the_fact_others_share():
+    prior = Rule("~mother", ("~mother",), 0.0, weight=-0.1, kind="prior")
+    reason = Reason((prior,), ("ann", "zoe"), -0.1, num_others=1)
+    assert str(reason) == "mother(zoe, A) holds for 1 other already"
 
 
 def test_what_speaks_against_an_answer_is_part_of_why_not():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from learned_family import learned
 from samples import untrained
 from weighted_samples import random_kb, random_rules
 
@@ -68,6 +69,22 @@ def test_rules_that_predict_the_same_from_a_source_are_one_reason_shown_by_the_c
     assert str(reason) == "mother(a, m) and husband(m, f)  (and 2 rules alike)"
 
 
+def test_each_rule_that_names_the_answer_is_a_reason_of_its_own():
+    kb = KnowledgeBase.from_triples(
+        tuple(link.split()) for link in ["a eats hay", "a lives farm", "b colour red"]
+    )
+    eats, lives = map(kb.relations.operator_id, ("eats", "lives"))
+    rules = tuple(
+        Candidate("unary", (k,), "red", end) for k, end in ((eats, "hay"), (eats, None), (lives, "farm"))
+    )
+    own = WeightedQuery(rules, np.array([[3.0, 0, 0], [1.0, 0, 0], [2.0, 0, 0]]), np.array([0.9, 0.5, 0.8]))
+    weighted = WeightedRules(kb.relations, kb.reflexive_relations, {kb.relations.id("colour"): own})
+    reasons = Reasoner(kb, weighted).explain("a", "colour", "red").reasons
+    told = ["eats(a, hay)", "lives(a, farm)", "eats(a, hay) or any other"]
+    assert [str(reason) for reason in reasons] == told
+    assert [reason.contribution for reason in reasons] == [3.0, 2.0, 1.0]
+
+
 def missing_triple(fact):
     operator, (here, there) = fact.rule.body[fact.position], fact.path[fact.position : fact.position + 2]
     return (there, relation_of(operator), here) if is_inverse(operator) else (here, operator, there)
@@ -98,3 +115,24 @@ def test_why_not_in_a_family_names_only_facts_that_are_absent():
         head, tail = (kb.entities[i] for i in rng.integers(0, len(kb.entities), 2))
         for fact in reasoner.why_not(head, "uncle", tail, k=10).missing_facts:
             assert missing_triple(fact) not in facts
+
+
+def test_a_known_fact_is_no_reason_for_itself():
+    links = ["a based_in oslo", "b based_in oslo", "a country norway", "b country norway", "c based_in rome"]
+    kb = KnowledgeBase.from_triples(tuple(link.split()) for link in [*links, "c country italy"])
+    reasoner = Reasoner(kb, [Rule("country", ("based_in", "~based_in", "country"), 0.5)])
+    assert not reasoner.explain("c", "country", "italy", without_itself=True).reasons
+    for question in (("a", "country", "norway"), ("norway", "~country", "a")):
+        proof = reasoner.explain(*question, without_itself=True)
+        assert (proof.answer.is_known, proof.answer.score) == (True, 0.5)
+        assert "country(b, norway)" in str(proof.reasons[0])
+        assert "country(a" not in str(proof.reasons[0])
+        assert reasoner.explain(*question).answer.score == 1.0  # as `ask`: also along the fact itself
+
+
+def test_a_program_explains_a_known_fact_without_itself():
+    kb, _, program = learned()
+    fact = next(fact for fact in kb.named_facts() if fact[1] == "uncle")
+    found = program.explain(*fact, kb=kb).answer
+    unknown = program.reasoner(kb).changed(removed=[fact]).explain(*fact).answer
+    assert (found.is_known, found.score, found.probability) == (True, unknown.score, unknown.probability)

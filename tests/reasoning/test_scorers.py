@@ -102,6 +102,35 @@ def test_rules_written_by_hand_derive_what_has_no_facts_yet():
     assert proof.terms[0].rule == UNCLES[0]
 
 
+COMPANIES = KnowledgeBase.from_triples(
+    tuple(link.split())
+    for link in ["a country usa", "a listed nyse", "a listed lse", "b country uk", "b regulator fca"]
+)
+NAMED = [
+    Rule("regulator", ("country",), 0.75, kind="unary", answer="fca", body_end="usa", distinct_ends=True),
+    Rule("regulator", ("listed",), 0.5, kind="unary", answer="fca", distinct_ends=True),
+    Rule("regulator", ("country",), 0.9, kind="unary", answer="unheard_of"),
+]
+
+
+def test_given_rules_that_name_their_answer_count_once_and_their_terms_add_up():
+    reasoner = Reasoner(COMPANIES, NAMED)
+    (answer,) = reasoner.ask(head="a", relation="regulator")
+    assert (answer.entity, answer.score) == ("fca", 1.25)
+    proof = reasoner.explain("a", "regulator", "fca")
+    assert [(str(term), term.contribution) for term in proof.terms] == [
+        ("country(a, usa)", 0.75),
+        ("listed(a, nyse)", 0.5),
+    ]
+    assert list(reasoner.ask(head="b", relation="regulator")) == []
+    assert list(reasoner.ask(tail="fca", relation="regulator")) == []
+
+
+def test_why_not_names_the_fact_that_a_rule_with_a_named_end_lacks():
+    found = Reasoner(COMPANIES, NAMED).why_not("b", "regulator", "fca")
+    assert [fact.missing for fact in found.missing_facts] == ["country(b, usa)"]
+
+
 def test_given_rules_are_ranked_by_the_same_code():
     split = name_parts({"train": [*BIG_FAMILY, ("zoe", "uncle", "will")], "test": [("zoe", "uncle", "xan")]})
     found = RuleProgram(UNCLES).evaluate(split, engine="reference")

@@ -54,6 +54,22 @@ def test_rules_that_predict_the_same_pairs_are_one_group_with_an_example(kb):
     assert f"father({head}, " in first.example
 
 
+def test_a_conclusion_is_no_example_of_itself():
+    links = ["c based_in rome", "c country italy", "a based_in oslo", "b based_in oslo", "b country norway"]
+    alone, both = (
+        KnowledgeBase.from_triples(tuple(link.split()) for link in [*links, *more])
+        for more in ([], ["a country norway"])
+    )
+    rule = weighted("country", "based_in", "~based_in", "country")
+    (group,) = list_rules("country", [rule], alone).reasons
+    assert (group.example, group.circular_share) == (None, 1.0)
+    (group,) = list_rules("country", [rule], both).reasons
+    assert group.circular_share == pytest.approx(1 / 3)  # of a, b and c, which is alone in rome
+    assert group.example == "country(a, norway) as based_in(a, oslo), based_in(b, oslo), country(b, norway)"
+    named = Rule("country", ("country",), 0.5, weight=1.0, kind="unary", answer="italy")
+    assert list_rules("country", [named], both).reasons[0].example is None
+
+
 def test_what_speaks_against_stands_apart_with_an_example_of_a_wrong_conclusion(kb):
     against = weighted("uncle", "father", weight=-2.0)
     rules = measure([weighted("uncle", "father", "brother"), against], kb)
@@ -99,6 +115,19 @@ def test_many_paths_to_each_conclusion_are_less_clear():
 def test_a_lower_bound_is_a_share_below_the_observed_one(successes, failures):
     bound = lower_bound(successes, successes + failures)
     assert 0 <= bound <= (successes / (successes + failures) if successes + failures else 0)
+
+
+def test_a_rule_that_names_a_rare_answer_comes_after_one_that_concludes_most_facts():
+    links = [f"c{i} based_in city{i % 5}" for i in range(40)] + [
+        f"c{i} country land{i % 5}" for i in range(40)
+    ]
+    links += [f"c{i} sells tea" for i in (0, 1, 2, 5, 6)]
+    kb = KnowledgeBase.from_triples(tuple(link.split()) for link in links)
+    chain = weighted("country", "based_in", "~based_in", "country")
+    named = Rule("country", ("sells",), 0.5, weight=3.0, kind="unary", answer="land0", body_end="tea")
+    most = replace(named, body=("based_in",), body_end="city0")
+    listing = list_rules("country", measure([named, chain, most], kb), kb)
+    assert [group.rule.body_end for group in listing.reasons] == ["city0", None, "tea"]
 
 
 def test_a_unary_rule_is_an_example_of_its_answer():

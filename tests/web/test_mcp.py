@@ -61,7 +61,7 @@ def expected(reasoner):
             {"head": head, "relation": relation, "k": 3},
             [vars(a) for a in reasoner.ask(head=head, relation=relation, k=3)],
         ),
-        ("explain", claim, reasoner.explain(head, relation, tail).as_dict()),
+        ("explain", claim, reasoner.explain(head, relation, tail, without_itself=True).as_dict()),
         ("why_not", claim | {"tail": head}, reasoner.why_not(head, relation, head).as_dict()),
         ("verify", claim, {**reasoner.verify(head, relation, tail).as_dict(), "similar_entities": {}}),
         ("find_entities", {"text": head[:2]}, [vars(e) for e in reasoner.find_entities(head[:2])]),

@@ -37,14 +37,14 @@ def explain(
     """Print the rules and facts for and against a fact.
 
     Each line is a rule, or several that predict the same, with what it adds to the score and its strongest
-    path; all lines add up to the score.
+    path; all lines add up to the score. A known fact is explained as if it alone were not known.
     """
     from ..io.files import atomic_write
     from ..io.labels import name_of
 
     reasoner, called = load_reasoner(model, data), load_labels(data, labels)
     ends = (name_of(end, called, reasoner.kb.entities) for end in (head, tail))
-    proof = reasoner.explain(next(ends), relation, next(ends), k)
+    proof = reasoner.explain(next(ends), relation, next(ends), k, without_itself=True)
     shown = proof.with_labels(called)
     if svg is not None:
         atomic_write(svg, shown.svg())
@@ -58,9 +58,9 @@ def explain(
 
 
 def describe_answer(answer: "Answer") -> str:
-    """Return the probability of an answer, its score and its rank as a sentence."""
+    """Return the probability of an answer, its score and its rank as a sentence; of a fact, without it."""
     probability = show_probability(answer.probability)
-    chance = f"Probability {probability}, score " if probability else ""
-    known = "; a known fact" if answer.is_known else ""
-    rank = f"rank {answer.rank:g} of {answer.num_candidates:,}"
-    return f"{chance or 'Score '}{answer.score:.4g}, {rank}{known}."
+    chance = f"probability {probability}, " if probability else ""
+    known = "A known fact. Without it: " if answer.is_known else ""
+    said = f"{chance}score {answer.score:.4g}, rank {answer.rank:g} of {answer.num_candidates:,}."
+    return known + said if known else said[0].upper() + said[1:]

@@ -98,9 +98,18 @@ def export(
     rules = RuleSet(map(safe_rule, rules)) if safe_csv else rules
     kept = RuleSet(export_rules(out, rules, form, parse_prefixes(prefix)))
     counts = {"merged": simplified.num_merged, "vacuous": simplified.num_vacuous}
-    left_out = len(rules) - len(kept)
-    counts |= {"left out": left_out} if left_out else {}
+    counts |= _count_left_out(rules, kept)
     report_rules(out, form, kept, counts, subsumed, as_json, cost)
+
+
+def _count_left_out(rules: RuleSet, kept: RuleSet) -> dict[str, int]:
+    """Return how many rules a format does not hold, and why."""
+    if len(kept) == len(rules):
+        return {}
+    others = sum(not rule.is_deductive for rule in rules)
+    inverse = len(rules) - len(kept) - others
+    counts = {"left out (not chains for an answer)": others, "equal to the inverse of another": inverse}
+    return {why: num for why, num in counts.items() if num}
 
 
 def _export_scored(model: Path, out: Path, form: str, as_json: bool) -> None:
@@ -200,7 +209,8 @@ def report_rules(
         print_json({"out": str(out), "format": form, **sizes, "subsumed": flagged, **costs})
         return
     gone = "".join(f", {count:,} {what}" for what, count in counts.items() if count)
-    print_line(f"{len(rules):,} rules in {out}, for {len(rules.targets):,} of the queries{gone}.")
+    queries = f"{len(rules.targets):,} {'query' if len(rules.targets) == 1 else 'queries'}"
+    print_line(f"{len(rules):,} rule{'s' * (len(rules) != 1)} in {out}, for {queries}{gone}.")
     if cost:
         print_line(cost)
     for each in flagged[:5]:

@@ -7,7 +7,7 @@ import typer
 
 from .completion import complete_relation
 from .options import Data, Json, Model, Source, load_split
-from .output import print_json, print_line, progress
+from .output import note, print_json, print_line, progress
 
 plot = typer.Typer(
     help="Pictures of a model: curves, attention, rules, reliability.",
@@ -58,7 +58,10 @@ def rules(
     out: Out = Path("rules.png"),
     as_json: Json = False,
 ) -> None:
-    """Draw the rules of a query with the largest weights; those against an answer are dashed, below."""
+    """Draw the rules of a query with the largest weights; those against an answer are dashed, below.
+
+    Rules that name their answer are no chains from X to Y, and are counted but not drawn.
+    """
     from ..pipeline.program import load_model
     from ..plots import draw_rules
 
@@ -66,6 +69,8 @@ def rules(
     sides = (found[0].reasons, found[0].against) if found else ()
     drawable = [[each.rule for each in side if each.rule.is_path_rule] for side in sides]
     draw_rules([rule for side in drawable for rule in side[:limit]], out)
+    if num := sum(each.rule.answer is not None for side in sides for each in side):
+        note(f"Not drawn: {num:,} rules that name their answer; `neurallp rules` lists them.")
     _report(out, as_json)
 
 

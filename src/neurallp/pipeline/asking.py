@@ -29,8 +29,11 @@ class AskingProgram(BaseProgram[Reasoner]):
     def explain(
         self, head: str, relation: str, tail: str, k: int = 3, kb: KnowledgeBase | None = None
     ) -> Proof:
-        """Return the rules and paths that contribute to the score of (head, relation, tail)."""
-        return self.reasoner(kb).explain(head, relation, tail, k)
+        """Return the rules and paths that contribute to the score of (head, relation, tail).
+
+        A known fact is no reason for itself: it is explained as if it alone were not known.
+        """
+        return self.reasoner(kb).explain(head, relation, tail, k, without_itself=True)
 
     def why_not(
         self, head: str, relation: str, tail: str, k: int = 3, kb: KnowledgeBase | None = None

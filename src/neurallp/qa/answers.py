@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 
 from ..graph.frames import Tabular, in_columns
 from ..graph.vocabulary import is_inverse, relation_of
-from ..reasoning.answers import facts_along
-from ..rules.rule import Rule
+from ..rules.rule import Rule, facts_along
 
 
 @dataclass(frozen=True)

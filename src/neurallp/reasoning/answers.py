@@ -13,7 +13,7 @@ from ..graph.knowledge_base import KnowledgeBase
 from ..graph.name_index import Match
 from ..graph.spelling import one_line
 from ..graph.vocabulary import is_inverse, relation_of
-from ..rules.rule import Rule, atom
+from ..rules.rule import Rule, atom, facts_along
 from .html import REASON_SCHEMA, missing_html, proof_html, reason_columns
 from .svg import draw_paths
 
@@ -101,9 +101,11 @@ class Reason:
     def facts(self) -> str:
         """The facts of the strongest path; of a prior, how common the answer is."""
         if self.num_others is not None:
-            return _commonness(self.num_others, self.contribution < 0)
+            fact = atom(self.rules[0].target, "A", self.path[-1])
+            return _commonness(fact, self.num_others, self.contribution < 0)
         links = facts_along(self.rules[0], self.path)
-        return " and ".join(links) or one_line(f"{self.path[0]} = {self.path[-1]}")
+        told = " and ".join(links) or one_line(f"{self.path[0]} = {self.path[-1]}")
+        return told + " or any other" * self.rules[0].ends_anywhere
 
     @property
     def more(self) -> str:
@@ -129,12 +131,15 @@ class Reason:
         }
 
 
-def _commonness(num: int, against: bool) -> str:
-    """Return in words how many other sources have an answer, which a prior counts for it, or against it."""
+def _commonness(fact: str, num: int, against: bool) -> str:
+    """Return in words how many other sources have an answer, which a prior counts for it, or against it.
+
+    `fact` has a variable for the source: an answer may be the head of the fact or its tail.
+    """
     if num == 0:
-        return "an answer that no other has"
-    have = f"{num:,} others have it" if num > 1 else "1 other has it"
-    return f"{have} already" if against else f"a common answer: {have}"
+        return f"{fact} holds for no other"
+    held = f"{fact} holds for {num:,} other{'s' * (num > 1)}"
+    return f"{held} already" if against else f"a common answer: {held}"
 
 
 def _plural(num: int, what: str) -> str:
@@ -303,7 +308,8 @@ class WhyNot:
 
     def _begin(self) -> str:
         if self.follows:
-            return f"{self.answer} follows already; ask why with explain."
+            place = f"rank {self.answer.rank:g} of {self.answer.num_candidates:,}"
+            return f"{self.answer} follows already ({place}); explain prints why and how likely it is."
         if not self.missing_facts:
             return f"{self.answer} does not follow, and no rule is just one fact short of it."
         return f"{self.answer} does not follow:"
@@ -334,11 +340,6 @@ class WhyNot:
             "missing_facts": missing_facts,
             "against": against,
         }
-
-
-def facts_along(rule: Rule, path: Sequence[str]) -> list[str]:
-    """Return the facts along a path that follows a rule's body, as text."""
-    return [atom(*link) for link in zip(rule.body, path, path[1:], strict=False)]
 
 
 @dataclass(frozen=True, eq=False)

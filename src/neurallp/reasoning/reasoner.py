@@ -1,6 +1,7 @@
 """The reasoner: answers, proofs, missing facts and predictions of a model or of rules on a knowledge base."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice, product
 
@@ -96,12 +97,28 @@ class Reasoner(BaseReasoner):
         best = best_places(values, k)
         return Answers(self._describe(source, query, entities[best], values[best], (entities, values)))
 
-    def explain(self, head: str, relation: str, tail: str, k: int = 3, *, with_terms: bool = True) -> Proof:
+    def explain(
+        self,
+        head: str,
+        relation: str,
+        tail: str,
+        k: int = 3,
+        *,
+        with_terms: bool = True,
+        without_itself: bool = False,
+    ) -> Proof:
         """Return why (head, relation, tail) scores what it does: `k` terms, `k` reasons for and against.
 
-        The terms, one for each rule and path, take as long as all the rest.
+        The terms, one for each rule and path, take as long as all the rest. `without_itself`: score, rank,
+        probability and reasons of a known fact are those that it has if it alone is not known. Otherwise the
+        score is that of `ask`, and a rule may lead to the fact along the fact itself.
         """
         source, query, answer, found = self._answer(head, relation, tail)
+        if without_itself and found.is_known:
+            proof = self._without(source, query, answer).explain(
+                head, relation, tail, k, with_terms=with_terms
+            )
+            return replace(proof, answer=replace(proof.answer, is_known=True))
         if not found.score:
             return Proof(found, ())
         terms = islice(self.scorer.terms(source, query, answer), k * with_terms)
@@ -115,6 +132,13 @@ class Reasoner(BaseReasoner):
         if abs(left) > ROUNDING * abs(found.score):  # a neural model has more terms than are grouped
             rests = Rest(None, rests[0].contribution + left), rests[1]
         return Proof(found, told, reasons, against, rests)
+
+    def _without(self, source: int, query: int, answer: int) -> "Reasoner":
+        """Return a reasoner over the same facts but one."""
+        is_forward = query < len(self.relations)
+        head, tail = (source, answer) if is_forward else (answer, source)
+        relation = relation_of(self.relations.operator_name(query))
+        return self.changed(removed=[(self.kb.entities[head], relation, self.kb.entities[tail])])
 
     def _reason(self, share: RuleShare, ends: tuple[int, int, int]) -> Reason:
         """Return what rules add to a score, with the strongest path of the first."""
@@ -292,31 +316,39 @@ class Reasoner(BaseReasoner):
 
     def _missing_facts(self, source: int, query: int, answer: int) -> Iterator[MissingFact]:
         for rule in islice(self.scorer.rules(query), RULES_EXAMINED):
-            is_usable = rule.is_deductive and rule.body and not rule.is_vacuous
+            end = self._end_of(rule, answer)
+            is_usable = rule.body and end >= 0 and not rule.is_vacuous
             if is_usable and not (rule.distinct_ends and source == answer):
-                yield from self._missing_fact(rule, source, query, answer)
+                yield from self._missing_fact(rule, (source, query, answer), end)
 
-    def _missing_fact(self, rule: Rule, source: int, query: int, answer: int) -> Iterator[MissingFact]:
-        """Yield the missing link of a rule that the fewest facts could fill, or nothing.
+    def _end_of(self, rule: Rule, answer: int) -> int:
+        """Return where the body of a rule must end to conclude an answer; -1 where no one fact does that."""
+        if rule.body_end is None or rule.is_against:
+            return answer if rule.is_deductive else -1
+        is_named = self.kb.entities.find(str(rule.answer)) == answer
+        return self.kb.entities.find(rule.body_end) if is_named else -1
+
+    def _missing_fact(self, rule: Rule, asked: tuple[int, int, int], end: int) -> Iterator[MissingFact]:
+        """Yield the missing link of a rule, whose body is to end at `end`, that the fewest facts could fill.
 
         A link that is a fact already is none that is missing, though the path along it may be one that the
         rule's inequalities exclude.
         """
-        body = body_ids(rule, self.relations)
+        body, source = body_ids(rule, self.relations), asked[0]
         starts = reachable_sets(self.operators, body, source)
-        stops = reachable_sets_to(self.operators, body, answer)[1:]
+        stops = reachable_sets_to(self.operators, body, end)[1:]
         num_ways = [
             len(here) * len(there) - count_edges(self.operators, here, k, there)
             for here, k, there in zip(starts, body, stops, strict=False)
         ]
         for position in sorted(np.flatnonzero(num_ways).tolist(), key=lambda i: (num_ways[i], -i)):
             for ends in islice(product(starts[position].tolist(), stops[position].tolist()), ENDS_TRIED):
-                if self._is_asked(body[position], ends, (source, query, answer)):
+                if self._is_asked(body[position], ends, asked):
                     continue
                 if self.operators.has_edge(ends[0], body[position], ends[1]):
                     continue
                 before = next(find_paths(self.operators, body[:position], source, ends[0]))
-                after = next(find_paths(self.operators, body[position + 1 :], ends[1], answer))
+                after = next(find_paths(self.operators, body[position + 1 :], ends[1], end))
                 if rule.satisfies_inequalities((*before, *after)):
                     yield MissingFact(rule, self._names((*before, *after)), position, num_ways[position])
                     return

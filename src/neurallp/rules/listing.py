@@ -3,12 +3,14 @@
 Rules that predict nearly the same pairs form one group, which is shown by its first rule. The order is by
 clarity: a lower bound of the share of right conclusions among the paths along the body. A rule that states a
 definition is confident and reaches each conclusion in one way; a confident rule that reaches the same
-conclusions in many ways (a sibling of a sibling of ...) follows from the definition and comes later.
+conclusions in many ways (a sibling of a sibling of ...) follows from the definition and comes later. A rule
+that names its answer says nothing of the others, so its clarity is multiplied by its share of the facts.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,9 @@ from ..config import RuleOrder
 from ..graph.arrays import Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
-from ..graph.vocabulary import is_inverse
-from .rule import Rule, atom
+from ..graph.vocabulary import is_inverse, relation_of
+from .paths import Path
+from .rule import Rule, atom, facts_along
 from .support import predict_pairs, predicting_paths
 
 #: Rules that share at least this much of the pairs that either predicts (Jaccard) form a group.
@@ -27,17 +30,24 @@ MIN_OVERLAP = 0.8
 #: Sources of a query on which the pairs of two rules are compared, at most.
 NUM_SOURCES = 300
 
+#: Right conclusions of a rule that are looked at for other paths than along themselves, at most.
+NUM_CONCLUSIONS = 300
+
 #: Standard errors below the observed share at which a lower bound lies: 95 % of the mass is above.
 Z = 1.645
 
 
 @dataclass(frozen=True)
 class RuleGroup:
-    """A rule, those that predict nearly the same pairs, and an example: the facts of one conclusion."""
+    """A rule, those that predict nearly the same pairs, and an example: the facts of one conclusion.
+
+    `circular_share` is the share of right conclusions that are reached only along themselves: no evidence.
+    """
 
     rule: Rule
     similar: tuple[Rule, ...] = ()
     example: str | None = None
+    circular_share: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """Return the group as one JSON object."""
@@ -45,6 +55,7 @@ class RuleGroup:
             **self.rule.as_dict(),
             "example": self.example,
             "similar": [str(each) for each in self.similar],
+            "circular_share": self.circular_share,
         }
 
 
@@ -71,9 +82,13 @@ class Listing:
         return {"query": self.query, "reasons": reasons, "against": against}
 
 
-def clarity(rule: Rule) -> float:
-    """Return a lower bound of the share of right conclusions among a rule's paths; 0 if not counted."""
-    return lower_bound(rule.support or 0, rule.num_paths or 0)
+def clarity(rule: Rule, num_facts: int = 0) -> float:
+    """Return a lower bound of the share of right conclusions among a rule's paths; 0 if not counted.
+
+    That of a rule which names its answer is multiplied by the share of the query's facts that it concludes.
+    """
+    bound = lower_bound(rule.support or 0, rule.num_paths or 0)
+    return bound * (rule.support or 0) / num_facts if rule.answer is not None and num_facts else bound
 
 
 def lower_bound(successes: float, trials: float) -> float:
@@ -102,9 +117,9 @@ def _strength(rule: Rule) -> float:
     return rule.confidence if rule.weight is None else rule.weight
 
 
-def in_order(rules: Iterable[Rule], order: RuleOrder) -> list[Rule]:
-    """Return rules sorted, those that come first in a listing first."""
-    rank = ORDERS[order]
+def in_order(rules: Iterable[Rule], order: RuleOrder, num_facts: int = 0) -> list[Rule]:
+    """Return rules sorted, those that come first in a listing first; `num_facts` are facts of their query."""
+    rank = partial(clarity, num_facts=num_facts) if order == "clarity" else ORDERS[order]
     return sorted(rules, key=lambda rule: (-rank(rule), len(rule.body), -abs(_strength(rule)), rule.body))
 
 
@@ -124,12 +139,15 @@ def list_rules(
     A prior raises or lowers the scores of all answers and is listed last.
     """
     first = order if kb is not None else "weight"
-    reasons = in_order((rule for rule in rules if not (rule.is_against or rule.ignores_source)), first)
+    grouping = None if kb is None else _Grouping(kb, query, labels or {})
+    num_facts = 0 if grouping is None else len(grouping.facts)
+    positive = (rule for rule in rules if not (rule.is_against or rule.ignores_source))
+    reasons = in_order(positive, first, num_facts)
     against = in_order((rule for rule in rules if rule.is_against and not rule.ignores_source), "weight")
     priors = [rule for rule in rules if rule.ignores_source and rule.weight]
     group: Callable[[Sequence[Rule]], Iterator[RuleGroup]] = partial(map, RuleGroup)
-    if kb is not None:
-        group = partial(_Grouping(kb, query, labels or {}).groups, limit=limit)
+    if grouping is not None:
+        group = partial(grouping.groups, limit=limit)
     sides = [
         [*list(group(side))[:limit], *(RuleGroup(rule) for rule in priors if rule.is_against == is_against)]
         for is_against, side in ((False, reasons), (True, against))
@@ -162,7 +180,7 @@ class _Grouping:
                 if len(leaders) < limit:
                     leaders.append((pairs, [rule]))
         for _, (first, *others) in leaders:
-            yield RuleGroup(first, tuple(others), self.example(first))
+            yield RuleGroup(first, tuple(others), self.example(first), self._circular_share(first))
 
     def _pairs(self, rule: Rule) -> Ids:
         """Return the pairs that a rule predicts from the sampled sources, as sorted keys."""
@@ -172,13 +190,27 @@ class _Grouping:
     def example(self, rule: Rule) -> str | None:
         """Return the facts along a path to a right conclusion (against: to a wrong one); None without any."""
         for source, answer in self._tried(rule):
-            for path in predicting_paths(rule, self.kb, self.operators, source, answer):
-                names = list(map(self._name, path))
-                links = zip(rule.body, names, names[1:], strict=False)
+            if path := self._path_without(rule, source, answer):
                 concluded = atom(rule.target, self._name(source), self._name(answer))
-                facts = ", ".join(atom(*link) for link in links)
+                facts = ", ".join(facts_along(rule, list(map(self._name, path))))
                 return f"{facts}, but not {concluded}" if rule.is_against else f"{concluded} as {facts}"
         return None
+
+    def _path_without(self, rule: Rule, source: int, answer: int) -> Path:
+        """Return a path to a conclusion that does not lead along the conclusion itself; empty without any."""
+        names = self.kb.entities
+        itself = atom(rule.target, names[source], names[answer])
+        for path in predicting_paths(rule, self.kb, self.operators, source, answer):
+            if itself not in facts_along(rule, [names[entity] for entity in path]):
+                return path
+        return ()
+
+    def _circular_share(self, rule: Rule) -> float:
+        """Return the share of right conclusions that are reached only along themselves."""
+        if rule.is_against or relation_of(rule.target) not in map(relation_of, rule.body):
+            return 0.0
+        tried = list(islice(self._tried(rule), NUM_CONCLUSIONS))
+        return sum(not self._path_without(rule, *pair) for pair in tried) / len(tried) if tried else 0.0
 
     def _name(self, entity: int) -> str:
         name = self.kb.entities[entity]

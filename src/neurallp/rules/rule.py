@@ -113,6 +113,11 @@ class Rule:
         return not self.ignores_source and self.answer is None
 
     @property
+    def ends_anywhere(self) -> bool:
+        """Whether the rule names its answer and no end of its body: any path along the body will do."""
+        return self.answer is not None and self.body_end is None
+
+    @property
     def variables(self) -> list[str]:
         """The variables along the body: X, A, B, …, Y; the last is an entity where the rule names one."""
         if self.is_path_rule:
@@ -170,6 +175,11 @@ def atom(operator: str, source: str, answer: str) -> str:
     """Return `name(source, answer)`, or for an inverse `name(answer, source)`, as one line to be read."""
     head, tail = (answer, source) if is_inverse(operator) else (source, answer)
     return one_line(f"{relation_of(operator)}({head}, {tail})")
+
+
+def facts_along(rule: Rule, path: Sequence[str]) -> list[str]:
+    """Return the facts along a path that follows a rule's body, as text."""
+    return [atom(*link) for link in zip(rule.body, path, path[1:], strict=False)]
 
 
 def _variable_names(num: int) -> list[str]:

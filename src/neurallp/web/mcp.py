@@ -57,8 +57,11 @@ class Tools:
         return {"answers": [vars(answer) for answer in found]}
 
     def explain(self, head: str, relation: str, tail: str, k: int = 3) -> Result:
-        """Return why (head, relation, tail) is an answer or not: rules and facts for it, and against it."""
-        return self.reasoner.explain(head, relation, tail, _bounded("k", k)).as_dict()
+        """Return why (head, relation, tail) is an answer or not: rules and facts for it, and against it.
+
+        A known fact is explained as if it alone were not known.
+        """
+        return self.reasoner.explain(head, relation, tail, _bounded("k", k), without_itself=True).as_dict()
 
     def why_not(self, head: str, relation: str, tail: str, k: int = 3) -> Result:
         """Return which facts are missing for rules to conclude (head, relation, tail)."""

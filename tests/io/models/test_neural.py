@@ -256,7 +256,7 @@ def test_weights_of_another_type_are_refused(folder, kind):
 def test_the_error_for_a_missing_folder_names_the_command_that_makes_it(tmp_path):
     assert f"neurallp learn DATA --out {tmp_path / 'none'}" in message_of(tmp_path / "none")
     (tmp_path / "file").write_text("")
-    assert "There is no model folder" in message_of(tmp_path / "file")
+    assert "is a file, not a model folder. `neurallp weigh` makes one" in message_of(tmp_path / "file")
 
 
 def test_a_file_in_place_of_the_folder_is_an_error(program, tmp_path):

@@ -124,6 +124,13 @@ def test_valid_and_test_may_be_missing(write):
     assert (len(split.train), len(split.valid), len(split.test)) == (2, 0, 0)
 
 
+def test_a_model_folder_is_no_data(write):
+    folder = write("model/relations.json").parent
+    assert (
+        message_of(load, folder) == f"{folder} is a model folder, not data. In Python, load_program loads it."
+    )
+
+
 def test_a_folder_without_train_is_refused_with_what_it_has(write):
     folder = write("set/valid.tsv").parent
     write("set/notes.md")

@@ -25,6 +25,9 @@ T = TypeVar("T")
 
 def require_folder(folder: AnyPath, command: str) -> None:
     """Raise where there is no model folder, naming the command that makes one."""
+    if Path(folder).is_file():
+        advice = "`neurallp weigh` makes one of a file of rules, `neurallp learn` of a file of triples."
+        raise ModelError(f"{folder} is a file, not a model folder. {advice}")
     if not Path(folder).is_dir():
         raise ModelError(f"There is no model folder {folder}. `{command} --out {folder}` makes one.")
     names = {path.name for path in Path(folder).iterdir()}

@@ -119,6 +119,8 @@ def find_parts(path: Path) -> dict[str, Path]:
         for file in candidates:
             if _stem(file) == name:
                 _assign(parts, part, file)
+    if "train" not in parts and (path / "relations.json").is_file():
+        raise DataError(f"{path} is a model folder, not data. In Python, load_program loads it.")
     if "train" not in parts:
         raise DataError(f"{path} has no train file (train{_listed(READERS)}, also .gz). {_contents(path)}")
     return parts

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import ClassVar
 
 import numpy as np
@@ -10,17 +11,17 @@ from ...graph.arrays import Ids
 from ...graph.knowledge_base import KnowledgeBase
 from ...graph.operators import Operators
 from ...graph.scores import Scores
-from ...rules.paths import find_paths
 from ...rules.rule import Rule
 from ...rules.simplify import invert_rule
-from ...rules.support import PathCounter, body_ids, count_paths
+from ...rules.support import PathCounter, body_ids, count_paths, predict_pairs, predicting_paths
 from . import PathTerm, RuleShare, group_terms
 
 
 class GivenScorer:
     """Rules written by hand or imported: score(y | x) = sum of confidence x number of paths from x to y.
 
-    A query without rules of its own is answered by the rules of its inverse, each inverted.
+    A rule that names its answer y counts once, however many paths x has. A query without rules of its own is
+    answered by the chains of its inverse, each inverted.
     """
 
     has_logarithmic_scores: ClassVar[bool] = False
@@ -29,14 +30,15 @@ class GivenScorer:
         self, rules: Iterable[Rule], kb: KnowledgeBase, operators: Operators, engine: str = "auto"
     ) -> None:
         """Bind rules to facts. No engine is used: paths are counted."""
-        self.relations, self.operators = kb.relations, operators
+        self.kb, self.relations, self.operators = kb, kb.relations, operators
         self._rules: defaultdict[int, list[Rule]] = defaultdict(list)
-        deductive = (rule for rule in rules if rule.is_deductive)
-        for rule in sorted(deductive, key=lambda rule: -rule.confidence):
+        usable = (rule for rule in rules if rule.is_deductive or _names_answer(rule))
+        for rule in sorted(usable, key=lambda rule: -rule.confidence):
             self._rules[self.relations.operator_id(rule.target)].append(rule)
         for query in list(self._rules):
             inverse = self.relations.inverse(query)
-            self._rules[inverse] = self._rules[inverse] or list(map(invert_rule, self._rules[query]))
+            chains = (rule for rule in self._rules[query] if rule.is_deductive)
+            self._rules[inverse] = self._rules[inverse] or list(map(invert_rule, chains))
 
     def rules(self, query: int) -> Iterator[Rule]:
         """Yield the rules of a query, the most confident first."""
@@ -66,7 +68,9 @@ class GivenScorer:
         counter = PathCounter(self.operators, sources)
         for rule in sorted(rules, key=lambda rule: body_ids(rule, self.relations)):
             body = body_ids(rule, self.relations)
-            if rule.inequalities:
+            if rule.answer is not None:
+                counts = self._once(rule, sources)
+            elif rule.inequalities:
                 counts = count_paths(self.operators, body, rule.all_inequalities, sources)
             else:
                 counts = counter.count(body)
@@ -74,13 +78,24 @@ class GivenScorer:
                     counts = counts.replaced(np.arange(len(sources)), sources, 0.0)
             yield counts.times(rule.confidence)
 
+    def _once(self, rule: Rule, sources: Ids) -> Scores:
+        """Return 1 for the answer that a rule names, for each source that has its body."""
+        rows, answers = predict_pairs(rule, self.kb, self.operators, sources)
+        offsets = np.searchsorted(rows, np.arange(len(sources) + 1))
+        return Scores(self.operators.num_entities, offsets, answers, np.ones(len(answers)))
+
     def terms(self, source: int, query: int, answer: int) -> Iterator[PathTerm]:
-        """Yield every rule with every path along its body."""
+        """Yield every rule with every path along its body; one path where the rule names its answer."""
         for rule in self.rules(query):
-            for path in find_paths(self.operators, body_ids(rule, self.relations), source, answer):
-                if rule.satisfies_inequalities(path):
-                    yield rule, path, rule.confidence
+            paths = predicting_paths(rule, self.kb, self.operators, source, answer)
+            if rule.answer is not None:
+                paths = islice(paths, 0 if rule.distinct_ends and source == answer else 1)
+            yield from ((rule, path, rule.confidence) for path in paths)
 
     def shares(self, source: int, query: int, answer: int) -> list[RuleShare]:
         """Return what each rule adds to the score of an answer."""
         return group_terms(self.terms(source, query, answer))
+
+
+def _names_answer(rule: Rule) -> bool:
+    return rule.answer is not None and not rule.is_against

@@ -202,13 +202,17 @@ class WeightedScorer:
                 heapq.heappush(heap, (-abs(following[-1]), next(order), following, terms))
 
     def shares(self, source: int, query: int, answer: int) -> list[RuleShare]:
-        """Return the contributions to a score; rules that predict nearly the same from the source are one."""
+        """Return the contributions to a score; rules that predict nearly the same from the source are one.
+
+        Rules that name their answer always predict the same, each for a reason of its own.
+        """
         if self.excluded.has(source, query, answer):
             return []
         predicted = self._predicted(source, query)
         groups: list[tuple[set[int], list[tuple[int, float]]]] = []
         for each in sorted(self._contributions(source, query, answer), key=lambda each: -abs(each[1])):
-            entities = predicted.get(each[0], set())
+            names_answer = self.weighted.queries[query].rules[each[0]].constant is not None
+            entities = set() if names_answer else predicted.get(each[0], set())
             for leader, members in groups:
                 same_side = (members[0][1] < 0) == (each[1] < 0)
                 if same_side and entities and len(entities & leader) >= MIN_OVERLAP * len(entities | leader):

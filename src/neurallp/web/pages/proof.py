@@ -43,6 +43,7 @@ class MissingRow:
 class ProofPage:
     """The reasons for and against a fact, which add up to its score with what is not shown.
 
+    Score, rank and reasons of a known fact are those that it has if it alone is not known.
     It follows where it is known or where rules conclude it; where not, a fact may be missing.
     """
 
@@ -101,14 +102,14 @@ def proof(
 ) -> ProofPage:
     """Why a fact has its score; where it does not follow, which facts are missing."""
     reasoner = explorer.world(changes)
-    found = reasoner.explain(head, relation, tail, k, with_terms=False)
+    found = reasoner.explain(head, relation, tail, k, with_terms=False, without_itself=True)
     answer, (rest_for, rest_against) = found.answer, found.rests
     why_not = None if answer.is_known else reasoner.why_not(head, relation, tail, k)
     return ProofPage(
         Fact(head, relation, tail),
         atom(relation, head, tail),
         answer.is_known,
-        answer.probability,
+        None if answer.is_known else answer.probability,
         probability_if_unknown(reasoner, (head, relation, tail)) if answer.is_known else None,
         answer.score,
         answer.rank,

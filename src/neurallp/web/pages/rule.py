@@ -9,8 +9,7 @@ import numpy as np
 from fastapi import Query
 
 from ...graph.arrays import Ids
-from ...reasoning.answers import facts_along
-from ...rules.rule import Rule
+from ...rules.rule import Rule, facts_along
 from ...rules.support import body_ids, predict_pairs, predicting_paths
 from ..changes import UNCHANGED, Changes
 from ..explorer import Explorer
