@@ -148,7 +148,10 @@ def test_only_chains_are_deductive():
         kb, Candidate("unary", (k("grows on"),), "red"), Candidate("anchored", (k("grows on"),))
     ).rules("colour")
     assert not any(rule.is_deductive for rule in rules)
-    assert RuleProgram(rules).ask(head="apple3", relation="colour", kb=kb) == []
+    answers = RuleProgram(rules).ask(head="apple3", relation="colour", kb=kb)
+    assert [answer.entity for answer in answers] == ["red"]  # a rule that names its answer needs no chain
+    shared = [rule for rule in rules if rule.kind == "anchored"]
+    assert RuleProgram(shared).ask(head="apple3", relation="colour", kb=kb) == []
 
 
 def test_rules_of_other_kinds_or_answers_are_no_duplicates():

@@ -107,7 +107,7 @@ class Bar:
 
     def describe(self, description: str) -> None:
         """Change the text before the bar."""
-        self._shown.update(self._task, description=description)
+        self._shown.update(self._task, description=description, refresh=True)
 
     def set(self, done: int, total: int | None) -> None:
         """Set how much is done, and of how much."""

@@ -33,7 +33,9 @@ NASTY = [
     "<b>",
     "%",
 ]
-names = st.one_of(st.sampled_from(NASTY), st.text(min_size=1)).filter(lambda name: not name.startswith("~"))
+names = st.one_of(st.sampled_from(NASTY), st.text(min_size=1)).filter(
+    lambda name: not name.startswith("~") and "\0" not in name
+)
 any_rules = st.builds(
     Rule,
     target=names,
