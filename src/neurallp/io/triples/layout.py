@@ -149,7 +149,10 @@ def find_wide(rows: Sequence[Sequence[str]]) -> str:
     width = len(first) if has_header else min(map(len, rows))
     if width <= 3 or not others:
         return ""
-    cell = ", ".join((others[0][0], first[1], others[0][1])) if has_header else "entity, column name, value"
+    described = next((row for row in others if has_header and len(row) > 1), None)
+    cell = (
+        "entity, column name, value" if described is None else f"{described[0]}, {first[1]}, {described[1]}"
+    )
     return (
         f"rows have {width} columns ({' | '.join(first[:6]):.60}), not head, relation and tail. If three of "
         "the columns are these, say which, by name or number, as in --columns 1,2,3. If each row describes "
