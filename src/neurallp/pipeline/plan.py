@@ -267,8 +267,8 @@ def longer_bodies(found: Survey, config: WeightingConfig) -> Iterator[Option]:
 
 def more_kinds(found: Survey, config: WeightingConfig) -> Iterator[Option]:
     """Yield all further kinds of rules together, which may gain what none gains alone, then each of them."""
-    others = [kind for kind in KINDS if kind not in config.kinds]
-    for kinds in (others, *([kind] for kind in others)):
+    others = tuple(kind for kind in KINDS if kind not in config.kinds)
+    for kinds in dict.fromkeys((others, *((kind,) for kind in others))):  # one kind is not tried twice
         plural = "s" if len(kinds) > 1 else ""
         yield Option(f"kind{plural} {', '.join(kinds)}", partial(_with_kinds, more=kinds))
 

@@ -59,10 +59,7 @@ class Unary(Kind):
     num_features = 1
 
     def find(self, search: CandidateSearch, query: int, max_length: int) -> list[Candidate]:
-        """Return the operators, and their edges to one entity, whose sources have some answer often.
-
-        That is more often than by chance.
-        """
+        """Return operators, and edges to one entity, whose sources have an answer more than by chance."""
         mask_pair, names = all(search.mask_pair_choices), search.index.kb.entities
         edges, pairs = search.index.segments, search.questions(query)
         found = find_unary(edges, pairs, mask_pair, MAX_RULES)
