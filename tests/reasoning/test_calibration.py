@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from neurallp.graph.vocabulary import Relations
 from neurallp.reasoning.calibration import NUM_FREE, Calibration, compute_features, ramps, sigmoid
-from neurallp.reasoning.calibration_sample import Evidence
+from neurallp.reasoning.calibration_sample import SHARPNESS, Evidence, Row
 
 KNOTS = (-4.0, -1.0, 2.0)
 
@@ -17,7 +19,8 @@ def random_calibration(seed):
 
 def one_question(odds, query=0, num_known=0, unknown=0.0, domain=0.0):
     columns = (np.full(len(odds), value) for value in (query, num_known))
-    return Evidence(*columns, np.asarray(odds), np.full(len(odds), unknown), np.full(len(odds), domain))
+    shares = np.asarray(odds, dtype=float)[:, None] * SHARPNESS
+    return Evidence(*columns, shares, np.full(len(odds), unknown), np.full(len(odds), domain))
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -58,3 +61,21 @@ def test_features_of_known_answers_are_apart_and_the_last_are_equal_within_a_que
     assert found[:, :2].tolist() == [[0, 0], [0, 0]]
     assert found[:, 2:4].sum(axis=1) == pytest.approx([4.5, 5.5])
     assert found[:, -NUM_FREE:].tolist() == [[-2, 0], [-2, 0]]
+
+
+@pytest.mark.parametrize("sharpness", SHARPNESS)
+@pytest.mark.parametrize("seed", range(10))
+def test_answers_that_exclude_each_other_are_together_no_likelier_than_one(seed, sharpness):
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(0, 3, 40)
+    known = rng.choice(40, seed % 3, replace=False)
+    row = Row(np.arange(40), scores, 50, bool(seed % 2))
+    others = np.setdiff1d(np.arange(40), known)
+    evidence = row.evidence(0, scores[others], known, domain=9.0)
+    free = Calibration(KNOTS, (1.0,) * 5 + (0.0,) * NUM_FREE, {}, (9.0, 9.0, 9.0))
+    limited = replace(free, functional={"father": sharpness})
+    relations = Relations(["father"])
+    assert free.probabilities(evidence, relations).sum() > 2
+    said = limited.probabilities(evidence, relations)
+    assert said.sum() <= 1 + 1e-4  # a log odds of -14 is the least
+    assert (np.diff(said[np.argsort(scores[others])]) >= 0).all()

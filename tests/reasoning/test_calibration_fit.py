@@ -8,8 +8,8 @@ import pytest
 from neurallp import KnowledgeBase
 from neurallp.errors import DataError
 from neurallp.reasoning.calibration import NUM_FREE, compute_features
-from neurallp.reasoning.calibration_fit import SPREAD, Fit, fit_calibration, log_rates
-from neurallp.reasoning.calibration_sample import NUM_CASES, Evidence, Sample
+from neurallp.reasoning.calibration_fit import SPREAD, Fit, fit_calibration, functional_queries, log_rates
+from neurallp.reasoning.calibration_sample import NUM_CASES, SHARPNESS, Evidence, Row, Sample
 from neurallp.reasoning.reliability import Reliability
 
 FAMILY = KnowledgeBase.from_triples(
@@ -23,7 +23,8 @@ def invented(num=6000, seed=0, fraction=1.0, sharpness=1.0):
     odds = rng.normal(-1.0, 2.0, num)
     num_known = rng.integers(0, 3, num)
     true = rng.random(num) < 1 / (1 + np.exp(-(odds - 3.0 * (num_known > 0))))
-    evidence = Evidence(rng.integers(0, 4, num), num_known, sharpness * odds, np.zeros(num), np.zeros(num))
+    shares = np.repeat(sharpness * odds[:, None], len(SHARPNESS), axis=1)
+    evidence = Evidence(rng.integers(0, 4, num), num_known, shares, np.zeros(num), np.zeros(num))
     right = true & (rng.random(num) < fraction)
     sample = Sample(evidence, right, np.ones(num), np.zeros(num, dtype=int), right)
     return sample, true
@@ -79,7 +80,7 @@ def test_the_gradient_is_that_of_the_objective():
 
 def test_coefficients_that_make_probabilities_rise_are_never_negative():
     sample, _ = invented()
-    against = replace(sample, evidence=replace(sample.evidence, odds=-sample.evidence.odds))
+    against = replace(sample, evidence=replace(sample.evidence, shares=-sample.evidence.shares))
     calibration = fit_calibration(against, FAMILY, 5, complete=True)
     assert min(calibration.coefficients[:-NUM_FREE]) >= 0
 
@@ -131,3 +132,57 @@ def test_one_right_answer_is_enough_to_fit():
     said = fit_calibration(one, FAMILY, 1).probabilities(sample.evidence, FAMILY.relations)
     assert ((said > 0) & (said < 1)).all()
     assert compute_features(sample.evidence, np.array([0.0, 1.0])).shape == (50, 2 + 1 + NUM_FREE)
+
+
+# Answers that exclude each other
+
+
+def patients(num, seed, sharpness=1.0):
+    """Return questions for one of 6 diagnoses, with scores from which it is drawn once they are sharpened."""
+    rng = np.random.default_rng(seed)
+    for _ in range(num):
+        scores = rng.normal(0.0, 1.0, 6)
+        chances = np.exp(sharpness * scores)
+        yield scores, int(rng.choice(6, p=chances / chances.sum()))
+
+
+def sample_of(questions, held_out):
+    """Return the answers to questions; those that are held out are right, and the others unlabelled."""
+    parts = []
+    for scores, true in questions:
+        evidence = Row(np.arange(6), scores, 6, True).evidence(0, scores, np.zeros(0, dtype=int), 3.0)
+        right = np.arange(6) == true
+        rows = right if held_out else np.ones(6, dtype=bool)
+        counts = np.ones(6), np.arange(6), np.full(6, held_out)
+        parts.append(Sample(evidence, right & held_out, *counts)[rows])
+    return Sample.joined(parts)
+
+
+CLINIC = KnowledgeBase.from_triples(
+    [(f"patient {i}", "diagnosis", f"disease {i % 6}") for i in range(300)]
+    + [(f"patient {i}", "symptom", f"symptom {i % 7}") for i in range(300)]
+    + [(f"patient {i}", "symptom", f"symptom {i % 5}") for i in range(300)]
+)
+
+
+def test_a_query_is_functional_where_hardly_a_source_has_several_answers():
+    names = [CLINIC.relations.operator_name(query) for query in functional_queries(CLINIC).tolist()]
+    assert names == ["diagnosis"]
+    few = KnowledgeBase.from_triples([(f"patient {i}", "diagnosis", "flu") for i in range(5)])
+    assert not len(functional_queries(few))  # too few to know
+
+
+@pytest.mark.parametrize("sharpness", SHARPNESS)
+def test_answers_that_exclude_each_other_add_up_to_one_at_most(sharpness):
+    unlabelled = sample_of(patients(400, 1, sharpness), held_out=False)
+    sample = Sample.joined([sample_of(patients(400, 0, sharpness), held_out=True), unlabelled])
+    calibration = fit_calibration(sample, CLINIC, 400)
+    assert calibration.functional == {"diagnosis": sharpness}
+    said, right = [], []
+    for scores, true in patients(500, 2, sharpness):
+        evidence = Row(np.arange(6), scores, 6, True).evidence(0, scores, np.zeros(0, dtype=int), 3.0)
+        said.append(calibration.probabilities(evidence, CLINIC.relations))
+        right.append(np.arange(6) == true)
+        assert said[-1].sum() <= 1 + 1e-5
+    error = Reliability.of(np.concatenate(said), np.concatenate(right)).ece
+    assert error < 0.1  # how many of the unlabelled patients have a diagnosis at all is a guess

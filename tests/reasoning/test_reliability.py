@@ -37,7 +37,9 @@ def test_nothing_to_measure_has_no_error():
 
 
 def test_sources_with_and_without_known_answers_are_measured_apart():
-    evidence = Evidence(np.zeros(3, dtype=int), np.array([0, 0, 2]), np.zeros(3), np.zeros(3), np.zeros(3))
+    evidence = Evidence(
+        np.zeros(3, dtype=int), np.array([0, 0, 2]), np.zeros((3, 3)), np.zeros(3), np.zeros(3)
+    )
     right = np.array([True, False, True])
     sample = Sample(evidence, right, np.ones(3), np.array([0, 1, 0]), np.array([True, True, False]))
     calibration = Calibration((0.0, 1.0), (0.0,) * 3 + (0.0,) * NUM_FREE, {}, (0.0, 0.0, -9.0))

@@ -27,6 +27,7 @@ CALIBRATION = Calibration(
     {"r": (-0.5, -1.0, -2.0)},
     (-0.1, -0.2, -0.3),
     3.0,
+    functional={"s": 2.0, "~r": 4.0},
 )
 
 

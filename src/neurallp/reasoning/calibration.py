@@ -5,17 +5,21 @@ normalised score, which never falls; what is known of the source (how much of th
 take, and without known answers whether its relations are those of sources that have some); and an intercept
 for each query and number of known answers. So within one question a greater score never has a smaller
 probability, and a second father is unlikely whatever the score.
+
+Answers to a functional query (one answer a source at most, counted on facts) exclude each other. None is more
+likely than its normalised score, where scores are first multiplied by a sharpness of the query. Normalised
+scores add up to 1, hence these probabilities to no more than 1.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from ..graph.arrays import Floats
+from ..graph.arrays import Floats, Ids
 from ..graph.vocabulary import Relations
-from .calibration_sample import NUM_CASES, Evidence
+from .calibration_sample import NUM_CASES, SHARPNESS, Evidence
 
 #: Log odds are clipped here, so that no probability is 0 or 1.
 MAX_LOG_ODDS = 14.0
@@ -43,6 +47,7 @@ class Calibration:
     intercepts: Mapping[str, tuple[float, ...]]  # query -> intercept of each case
     others: tuple[float, ...]  # those of a query that had no facts
     highest: float = MAX_LOG_ODDS  # the log odds beyond which the sample is no evidence
+    functional: Mapping[str, float] = field(default_factory=dict)  # query -> its sharpness
 
     @property
     def pieces(self) -> list[Piece]:
@@ -69,11 +74,28 @@ class Calibration:
     def log_odds(self, evidence: Evidence, relations: Relations) -> Floats:
         """Return the same as log odds, which also order answers whose probabilities are nearly 0."""
         queries, rows = np.unique(evidence.queries, return_inverse=True)
-        names = map(relations.operator_name, queries.tolist())
+        rows = rows.reshape(-1)
+        names = list(map(relations.operator_name, queries.tolist()))
         intercepts = np.array([self.intercepts.get(name, self.others) for name in names])
         features = compute_features(evidence, np.array(self.knots))
-        own = intercepts.reshape(-1, NUM_CASES)[rows.reshape(-1), evidence.cases]
-        return np.asarray(np.minimum(features @ np.array(self.coefficients) + own, self.highest))
+        own = intercepts.reshape(-1, NUM_CASES)[rows, evidence.cases]
+        sums = features @ np.array(self.coefficients) + own
+        return np.asarray(np.minimum(sums, np.minimum(self._limits(evidence, names, rows), self.highest)))
+
+    def _limits(self, evidence: Evidence, names: Sequence[str], rows: Ids) -> Floats:
+        """Return the greatest log odds of answers that exclude each other; of others infinity."""
+        columns = np.array([_column(self.functional.get(name)) for name in names], dtype=np.int64)[rows]
+        return limits(evidence.shares, columns)
+
+
+def _column(sharpness: float | None) -> int:
+    return -1 if sharpness is None else SHARPNESS.index(sharpness)
+
+
+def limits(shares: Floats, columns: Ids) -> Floats:
+    """Return of each answer the share in its column; infinity where that is negative."""
+    chosen = shares[np.arange(len(shares)), np.maximum(columns, 0)]
+    return np.asarray(np.where(columns < 0, np.inf, chosen))
 
 
 def sigmoid(log_odds: Floats) -> Floats:

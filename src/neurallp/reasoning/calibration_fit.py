@@ -10,6 +10,9 @@ frequent as unlabelled ones with the same evidence. So, with the fraction c = 1 
 and the log odds of p are those of the sigma plus log(1 - c). Where the surest answers level off, they are
 all true, which shows how many facts are unknown: c is fitted too, with a prior that as many are unknown as
 were held out.
+
+The answers to a functional query exclude each other: their probabilities have a limit (see `calibration`),
+whose sharpness is the one of greatest likelihood for each query.
 """
 
 from dataclasses import dataclass, replace
@@ -21,8 +24,8 @@ from ..errors import DataError
 from ..graph.arrays import Flags, Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.questions import ask_both_ways
-from .calibration import NUM_FREE, Calibration, compute_features, sigmoid
-from .calibration_sample import NUM_CASES, Sample
+from .calibration import NUM_FREE, Calibration, compute_features, limits, sigmoid
+from .calibration_sample import NUM_CASES, SHARPNESS, Sample
 
 #: Knots of the piecewise linear function, at quantiles of the right answers.
 NUM_KNOTS = 8
@@ -37,8 +40,14 @@ FRACTION_SPREAD = 0.5
 #: Steps by which the fraction is searched for, and its limits.
 FRACTION_STEPS, MIN_FRACTION, MAX_FRACTION = (0.05, 0.02), 0.25, 0.75
 
+#: A query is functional where a smaller fraction of the sources with an answer has several.
+FUNCTIONAL = 0.05
+
 #: Rounds of fitting end where the log likelihood gains less than this, or after so many.
 TOLERANCE, MAX_ROUNDS = 0.1, 40
+
+#: Steps for the queries' own after which a sharpness is chosen.
+OWN_STEPS = 8
 
 
 def fit_calibration(
@@ -54,17 +63,44 @@ def fit_calibration(
             f"None of the {num_held_out:,} held-out facts is among the best answers, so there is nothing to "
             "calibrate. Hold out more facts, or learn rules that predict some."
         )
-    rates = log_rates(kb, num_held_out)
+    rates, functional = log_rates(kb, num_held_out), functional_queries(kb)
     knots = _place_knots(sample.evidence.odds[sample.right])
     fit = Fit.start(sample, rates, knots, 1.0 if complete else 0.5).run()
-    fit = fit if complete else _with_best_fraction(fit)
-    names = map(kb.relations.operator_name, range(len(rates)))
+    fit = _with_limits(fit if complete else _with_best_fraction(fit), functional)
+    names = list(map(kb.relations.operator_name, range(len(rates))))
     intercepts, others = fit.intercepts(rates)
-    rows = dict(zip(names, map(tuple, intercepts.tolist()), strict=True))
-    highest = float(np.log(2 * sample.right.sum() + 1))  # of n answers that are all right (Jeffreys' prior)
     return Calibration(
-        tuple(knots.tolist()), tuple(fit.shared.tolist()), rows, tuple(others.tolist()), highest
+        tuple(knots.tolist()),
+        tuple(fit.shared.tolist()),
+        dict(zip(names, map(tuple, intercepts.tolist()), strict=True)),
+        tuple(others.tolist()),
+        highest=float(np.log(2 * sample.right.sum() + 1)),  # of n answers, all right (Jeffreys' prior)
+        functional={names[query]: SHARPNESS[fit.columns[query]] for query in functional.tolist()},
     )
+
+
+def functional_queries(kb: KnowledgeBase) -> Ids:
+    """Return the queries that sources have at most one answer to, but for exceptions (see `FUNCTIONAL`)."""
+    num_queries = 2 * len(kb.relations)
+    questions = ask_both_ways(kb.facts, len(kb.relations))
+    pairs, num = np.unique(questions.sources * num_queries + questions.queries, return_counts=True)
+    having = np.bincount(pairs % num_queries, minlength=num_queries)
+    several = np.bincount(pairs[num > 1] % num_queries, minlength=num_queries)
+    return np.flatnonzero((several + 0.5) / (having + 1.0) < FUNCTIONAL)
+
+
+def _with_limits(fit: "Fit", functional: Ids) -> "Fit":
+    """Return the fit in which functional queries have limits, of the sharpness of greatest likelihood.
+
+    That is chosen while the coefficients stay, and then all is fitted.
+    """
+    if not len(functional):
+        return fit
+    part = fit.of(np.isin(fit.queries, functional))
+    tried = [replace(part, columns=np.full_like(part.columns, column)) for column in range(len(SHARPNESS))]
+    best = np.argmax([each.run_own().likelihoods() for each in tried], axis=0)
+    has_limit = np.isin(np.arange(len(fit.columns)), functional)
+    return replace(fit, columns=np.where(has_limit, best, -1)).run()
 
 
 def _with_best_fraction(fit: "Fit") -> "Fit":
@@ -118,6 +154,8 @@ class Fit:
     prior: Floats  # (coefficient,) its mean
     coefficients: Floats
     own: Floats  # (group,) what a query and case differs by
+    shares: Floats  # (answer, sharpness) log odds of the normalised score
+    columns: Ids  # (query,) which shares are limits; -1: none
 
     @classmethod
     def start(cls, sample: Sample, rates: Floats, knots: Floats, fraction: float) -> "Fit":
@@ -129,7 +167,9 @@ class Fit:
         prior = np.zeros(x.shape[1])
         prior[: features.shape[1] - NUM_FREE] = prior[features.shape[1]] = 1.0
         groups = evidence.queries * NUM_CASES + evidence.cases
-        return cls(x, groups, sample.right, sample.weights, fraction, prior, prior, np.zeros(rates.size))
+        own, columns = np.zeros(rates.size), np.full(len(rates), -1)
+        labels = sample.right, sample.weights
+        return cls(x, groups, *labels, fraction, prior, prior, own, evidence.shares, columns)
 
     @property
     def shared(self) -> Floats:
@@ -153,7 +193,7 @@ class Fit:
         return float(np.log(1 - self.fraction)) if self.fraction < 1 else 0.0
 
     def log_odds(self) -> Floats:
-        """Return the log odds of each answer."""
+        """Return the log odds of each answer, before any limit."""
         return np.asarray(self.x @ self.coefficients + self.own[self.groups])
 
     def objective(self) -> float:
@@ -161,18 +201,28 @@ class Fit:
         penalty = (self.own**2).sum() / SPREAD**2 + ((self.coefficients - self.prior) ** 2).sum()
         if self.fraction < 1:
             penalty += (np.log(self.fraction / (1 - self.fraction)) / FRACTION_SPREAD) ** 2
-        return self.derivatives[2] - float(penalty) / 2
+        return float(self.derivatives[2].sum() - penalty / 2)
+
+    def likelihoods(self) -> Floats:
+        """Return the log likelihood of the answers to each query."""
+        return np.bincount(self.queries, self.derivatives[2], len(self.columns)).astype(np.float64)
+
+    @property
+    def queries(self) -> Ids:
+        """The query of each answer."""
+        return self.groups // NUM_CASES
 
     @cached_property
-    def derivatives(self) -> tuple[Floats, Floats, float]:
-        """The gradient of the log likelihood by each log odds, its expected curvature, and its value."""
-        true = sigmoid(self.log_odds())
+    def derivatives(self) -> tuple[Floats, Floats, Floats]:
+        """Of each answer the log likelihood's gradient by its log odds, expected curvature, and value."""
+        log_odds, most = self.log_odds(), limits(self.shares, self.columns[self.queries]) - self.shift
+        true = sigmoid(np.minimum(log_odds, most))
         held_out = self.fraction * true
-        change = (1 - true) / (1 - held_out)
+        change = (log_odds < most) * (1 - true) / (1 - held_out)
         gradient = self.weights * change * (self.right - held_out)
         curvature = self.weights * change**2 * held_out * (1 - held_out)
         likelihood = np.where(self.right, np.log(held_out), np.log1p(-held_out))
-        return gradient, curvature, float(self.weights @ likelihood)
+        return gradient, curvature, self.weights * likelihood
 
     def run(self) -> "Fit":
         """Return the regression when it no longer improves."""
@@ -182,6 +232,18 @@ class Fit:
             if (value := fit.objective()) < before + TOLERANCE:
                 break
             before = value
+        return fit
+
+    def of(self, rows: Flags) -> "Fit":
+        """Return the regression on some of the answers."""
+        names = ("x", "groups", "right", "weights", "shares")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+
+    def run_own(self) -> "Fit":
+        """Return the regression after some steps for the queries' own, while the coefficients stay."""
+        fit = self
+        for _ in range(OWN_STEPS):
+            fit = fit.step_own()
         return fit
 
     def step_own(self) -> "Fit":

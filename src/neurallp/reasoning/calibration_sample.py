@@ -43,6 +43,10 @@ QUESTIONS_AT_ONCE = 512
 #: Normalised scores are clipped this far from 0 and 1, where log odds are infinite.
 CLIP = 1e-9
 
+#: What scores are multiplied by before they are normalised. The first is for all queries; answers that
+#: exclude each other need others too: scores are fitted for ranking and often tell them apart too little.
+SHARPNESS = (1.0, 2.0, 4.0)
+
 #: Known answers of a source are counted as none, one, or more.
 NUM_CASES = 3
 
@@ -53,7 +57,7 @@ class Evidence:
 
     queries: Ids
     num_known: Ids  # the known answers of the source
-    odds: Floats  # log odds of the normalised score among the answers that are not known
+    shares: Floats  # (answer, sharpness) log odds of the normalised score among answers that are not known
     unknown: (
         Floats  # log of the fraction of all normalised scores that answers not known have; 0 without known
     )
@@ -69,6 +73,11 @@ class Evidence:
     def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":
         """Return the rows of all parts."""
         return cls(*_columns(parts, cls))
+
+    @property
+    def odds(self) -> Floats:
+        """Log odds of the normalised score, as it is."""
+        return self.shares[:, 0]
 
     @property
     def cases(self) -> Ids:
@@ -124,27 +133,43 @@ class Row:
         """Return the evidence for answers with these scores; the domain counts where no answer is known."""
         top = self.scores.max(initial=0.0)
         of_known, of_others = self._totals(known, top)
-        total = of_known + of_others
-        unknown = np.log(max(of_others / (total or 1.0), CLIP)) if len(known) else 0.0
+        total = of_known[0] + of_others[0]
+        unknown = np.log(max(of_others[0] / (total or 1.0), CLIP)) if len(known) else 0.0
         columns = query, len(known), unknown, 0.0 if len(known) else domain
         queries, num_known, of_unknown, domains = (np.full(len(answers), value) for value in columns)
-        odds = log_odds(self._amounts(answers, top) / (of_others or 1.0))
-        return Evidence(queries, num_known, odds, of_unknown, domains)
+        shares = log_odds(sharpen(self._amounts(answers, top)) / np.where(of_others > 0, of_others, 1.0))
+        return Evidence(queries, num_known, shares, of_unknown, domains)
 
-    def _totals(self, known: Ids, top: float) -> tuple[float, float]:
+    def _totals(self, known: Ids, top: float) -> tuple[Floats, Floats]:
         """Return the sums that normalised scores are fractions of, over known answers and over others."""
         is_known = np.isin(self.entities, known)
-        amounts, rest = self._amounts(self.scores, top), self._amounts(np.zeros(1), top)[0]
+        amounts, rest = self._amounts(self.scores, top), sharpen(self._amounts(np.zeros(1), top))[0]
         num_unlisted = len(known) - int(is_known.sum())
         num_others = self.num_entities - len(self.scores) - num_unlisted
         return (
-            float(amounts[is_known].sum() + num_unlisted * rest),
-            float(amounts[~is_known].sum() + num_others * rest),
+            sharpened_sums(amounts[is_known]) + num_unlisted * rest,
+            sharpened_sums(np.where(is_known, 0.0, amounts)) + num_others * rest,
         )
 
     def _amounts(self, scores: Floats, top: float) -> Floats:
         """Return the scores, or their exponentials divided by that of the top."""
         return np.exp(scores - top) if self.logarithmic else np.maximum(scores, 0.0)
+
+
+def sharpen(amounts: Floats) -> Floats:
+    """Return amounts to the powers `SHARPNESS`, (amount, sharpness).
+
+    >>> sharpen(np.array([1.0, 2.0])).tolist()
+    [[1.0, 1.0, 1.0], [2.0, 4.0, 16.0]]
+    """
+    squares = amounts * amounts
+    return np.stack([amounts, squares, squares * squares], axis=-1)
+
+
+def sharpened_sums(amounts: Floats) -> Floats:
+    """Return the sums of amounts to the powers `SHARPNESS`, without a table of all powers."""
+    squares = amounts * amounts
+    return np.array([amounts.sum(), squares.sum(), squares @ squares])
 
 
 # Drawing

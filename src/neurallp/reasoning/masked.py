@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..graph.arrays import Flags, Floats, Ids
-from .calibration_sample import CLIP, Evidence, log_odds
+from .calibration_sample import CLIP, Evidence, log_odds, sharpen, sharpened_sums
 from .evidence import GraphEvidence
 from .scorers.weighted import WeightedScorer
 
@@ -22,15 +22,15 @@ class MaskedEvidence:
 
     def of(self, sources: Ids, query: int, answers: Ids) -> tuple[Evidence, Floats]:
         """Return the evidence for known facts of a query, and their scores."""
-        amounts = np.array(list(self._amounts(sources, query, answers))).reshape(-1, 4)
-        own, of_known, of_others, scores = amounts.T
+        rows = list(self._amounts(sources, query, answers))
+        own, of_known, of_others, scores = (np.array(column) for column in zip(*rows, strict=True))
         num_known = np.bincount(self._known(sources, query, answers)[0], minlength=len(sources))
-        total = of_known + of_others
-        share = np.divide(of_others, total, out=np.zeros_like(total), where=total > 0)
+        total = of_known + of_others[:, 0]
+        share = np.divide(of_others[:, 0], total, out=np.zeros_like(total), where=total > 0)
         unknown = np.where(num_known > 0, np.log(np.maximum(share, CLIP)), 0.0)
         domain = np.where(num_known > 0, 0.0, self.graph.domains.log_odds_without(sources, query, answers))
-        odds = log_odds(np.divide(own, of_others, out=np.zeros_like(own), where=of_others > 0))
-        return Evidence(np.full(len(sources), query), num_known, odds, unknown, domain), scores
+        shares = log_odds(np.divide(own, of_others, out=np.zeros_like(own), where=of_others > 0))
+        return Evidence(np.full(len(sources), query), num_known, shares, unknown, domain), scores
 
     def _known(self, sources: Ids, query: int, answers: Ids) -> tuple[Ids, Ids]:
         """Return the other known answers of each source, as pairs of row and entity."""
@@ -38,12 +38,17 @@ class MaskedEvidence:
         others = entities != answers[rows]
         return rows[others], entities[others]
 
-    def _amounts(self, sources: Ids, query: int, answers: Ids) -> Iterator[tuple[float, float, float, float]]:
-        """Yield of each fact the exponential of its score, the sums of those of others, and the score."""
+    def _amounts(
+        self, sources: Ids, query: int, answers: Ids
+    ) -> Iterator[tuple[Floats, float, Floats, float]]:
+        """Yield of each fact the exponential of its score, the sums of those of others, and the score.
+
+        The first and the third are sharpened.
+        """
         default = self.scorer.default_scores(query)
         top = max(float(default.max()), 0.0)
         rest = np.exp(default - top)
-        total = float(rest.sum())
+        total = sharpened_sums(rest)
         is_no_candidate = self.scorer.excluded.has_without(sources, query, answers)
         known = _by_row(self._known(sources, query, answers), len(sources))
         excluded = _by_row(self.scorer.excluded.pairs(sources, query), len(sources))
@@ -57,11 +62,11 @@ class MaskedEvidence:
             kind, scores = kinds[entities], row[entities]
             highest = max(top, float(scores.max()))
             amounts = np.exp(scores - highest)
-            left = max(total - float(rest[entities].sum()), 0.0) * np.exp(top - highest)
+            left = np.maximum(total - sharpened_sums(rest[entities]), 0.0) * sharpen(np.exp(top - highest))
             kinds[entities] = OTHER
             score = -np.inf if is_no_candidate[i] else float(row[answers[i]])
-            others = left + float(amounts[kind == OTHER].sum())
-            yield float(np.exp(score - highest)), float(amounts[kind == KNOWN].sum()), others, score
+            others = left + sharpened_sums(amounts[kind == OTHER])
+            yield sharpen(np.exp(score - highest)), float(amounts[kind == KNOWN].sum()), others, score
 
 
 #: What an entity is to a question: a candidate that is not known, a known answer, or no candidate.

@@ -32,7 +32,7 @@ from ..weighting.kinds.base import Candidate
 from ..weighting.weighted_rules import WeightedRules
 from .engines import Engine
 from .estimate import Cost, Estimator
-from .queries import Body, Part, RuleQueries, Wanted, answers, pairs, probability_of, shared_prefixes
+from .queries import Body, Part, RuleQueries, Totals, Wanted, answers, pairs, probability_of, shared_prefixes
 
 SUMMARY = "summary.json"
 RUN = "run.json"
@@ -181,13 +181,13 @@ class Application:
         if path.exists():
             return
         num_parts = 1 + sum(cost.rows for cost in costs) // ROWS_AT_ONCE
-        total = self._load_dense(engine, query)
+        totals = self._load_dense(engine, query)
         parts = []
         for part in (Part(number, num_parts) for number in range(num_parts)):
             parts.append(self.work / f"{path.stem}-{part.number}.parquet")
             if not parts[-1].exists():
                 self._apply_part(engine, query, [cost.number for cost in costs], part)
-                found = answers(self.options.wanted, total, self._probability(query))
+                found = answers(self.options.wanted, totals, self._probability(query))
                 engine.write(self._named(query, found), parts[-1])
         for number, part_path in enumerate(parts):
             engine.view(f"part_{number}", str(part_path))
@@ -227,8 +227,8 @@ class Application:
         every = (f"SELECT source, target FROM {rules.steps(k)} n" for k in range(2 * rules.num_relations))
         return f"({' UNION ALL '.join(every)})"
 
-    def _load_dense(self, engine: Engine, query: int) -> float:
-        """Load the dense term of each entity and the domain of each source; return the exponentials' sum."""
+    def _load_dense(self, engine: Engine, query: int) -> Totals:
+        """Load the dense term of each entity and the domain of each source; return the exponentials' sums."""
         dense = [(rule, weight) for rule, weight in self._weights(query) if is_dense(rule)]
         values = compile_rules(self.index, query, [rule for rule, _ in dense]).dense.values
         values = values * sum(weight for _, weight in dense)
@@ -239,7 +239,13 @@ class Application:
         if self.calibration is not None:
             domain = self.domains.log_odds(everyone, query)
         engine.load("domains", {"source": everyone.astype(np.int32), "domain": domain})
-        return float(np.exp(values).sum())
+        return self._totals(query, values)
+
+    def _totals(self, query: int, dense: Floats) -> Totals:
+        functional = {} if self.calibration is None else self.calibration.functional
+        sharpness = functional.get(self.weighted.relations.operator_name(query))
+        sharp = 0.0 if sharpness is None else float(np.exp(sharpness * dense).sum())
+        return Totals(float(np.exp(dense).sum()), sharpness, sharp)
 
     def _weights(self, query: int) -> Iterator[tuple[Candidate, float]]:
         """Yield each rule with the weight of its indicator."""

@@ -134,6 +134,15 @@ class Wanted:
     min_probability: float = 0.0
 
 
+@dataclass(frozen=True)
+class Totals:
+    """The sums, over all entities, of the exponentials of the dense terms; and of these times a sharpness."""
+
+    plain: float
+    sharpness: float | None = None  # where answers exclude each other
+    sharp: float = 0.0
+
+
 #: The best answers of each source, from the tables pairs, dense(entity, prior) and domains(source, domain).
 ANSWERS = """
 WITH scored AS (
@@ -144,14 +153,14 @@ sums AS (
   SELECT source, sum(known) AS num_known,
          {total} + sum(CASE WHEN excluded = 0 AND known = 0 THEN {exponential} ELSE 0.0e0 END - exp(prior))
            AS others,
-         sum(CASE WHEN excluded = 0 AND known = 1 THEN {exponential} ELSE 0.0e0 END) AS of_known
+         sum(CASE WHEN excluded = 0 AND known = 1 THEN {exponential} ELSE 0.0e0 END) AS of_known{sharp_others}
   FROM scored GROUP BY source),
 ranked AS (
   SELECT source, entity, score, known,
          row_number() OVER (PARTITION BY source ORDER BY round(score, {digits}) DESC, entity) AS place
   FROM scored WHERE listed = 1 AND excluded = 0 AND score > prior AND score > 0 AND known <= {known}),
 evidence AS (
-  SELECT r.source, r.entity, r.score, r.known, r.place, s.num_known, {odds} AS odds, m.domain,
+  SELECT r.source, r.entity, r.score, r.known, r.place, s.num_known, {odds} AS odds, m.domain{most},
          CASE WHEN s.num_known = 0 THEN 0.0e0
               ELSE ln(greatest(s.others / (s.others + s.of_known), {clip})) END AS unknown
   FROM ranked r JOIN sums s ON s.source = r.source LEFT JOIN domains m ON m.source = r.source
@@ -163,25 +172,42 @@ told AS (
 SELECT * FROM told WHERE {likely}"""
 
 
-def answers(wanted: Wanted, total: float, probability: str) -> str:
+SHARP_OTHERS = """,
+         {total} + sum(CASE WHEN excluded = 0 AND known = 0 THEN {exponential} ELSE 0.0e0 END
+                       - exp({sharpness} * prior)) AS sharp_others"""
+
+
+def answers(wanted: Wanted, totals: Totals, probability: str) -> str:
     """Return the best answers of each source: source, entity, score, known, place, probability.
 
-    `total` is the sum of the exponentials of the dense terms of all entities: what is left of it without the
-    pairs, and with their scores, normalises scores.
+    What is left of the totals without the pairs, and with their scores, normalises scores.
     """
     exponential = f"exp(least(score, {MAX_SCORE}.0e0))"
     likely = f"known = 1 OR probability >= {number(wanted.min_probability)}"
+    sharp_others, most = _sharp(totals)
     return ANSWERS.format(
-        total=number(total),
+        total=number(totals.plain),
         exponential=exponential,
         digits=DIGITS,
         known=int(wanted.known),
         odds=_log_odds(f"{exponential} / s.others"),
+        sharp_others=sharp_others,
+        most=most,
         clip=number(CLIP),
         k=wanted.k,
         probability=probability,
         likely=likely if wanted.min_probability else "1 = 1",
     )
+
+
+def _sharp(totals: Totals) -> tuple[str, str]:
+    """Return the columns of the sharpened sum and of the greatest log odds; none where nothing excludes."""
+    if totals.sharpness is None:
+        return "", ""
+    sharpness = number(totals.sharpness)
+    exponential = f"exp(least({sharpness} * score, {MAX_SCORE}.0e0))"
+    others = SHARP_OTHERS.format(total=number(totals.sharp), exponential=exponential, sharpness=sharpness)
+    return others, f", {_log_odds(f'{exponential} / s.sharp_others')} AS most"
 
 
 def _log_odds(fraction: str) -> str:
@@ -190,7 +216,7 @@ def _log_odds(fraction: str) -> str:
 
 
 def probability_of(calibration: Calibration | None, operator: str) -> str:
-    """Return SQL for the probability of an answer from odds, num_known, unknown and domain."""
+    """Return SQL for the probability of an answer from odds, num_known, unknown, domain and most."""
     if calibration is None:
         return "CAST(NULL AS DOUBLE)"
     intercepts = calibration.intercepts.get(operator, calibration.others)
@@ -203,6 +229,7 @@ def probability_of(calibration: Calibration | None, operator: str) -> str:
         ),
     ]
     branches = " ".join(f"WHEN num_known = {case} THEN {odds}" for case, odds in enumerate(cases[:-1]))
-    odds = f"least(CASE {branches} ELSE {cases[-1]} END, {number(calibration.highest)})"
+    most = ", most" if operator in calibration.functional else ""
+    odds = f"least(CASE {branches} ELSE {cases[-1]} END, {number(calibration.highest)}{most})"
     clipped = f"least(greatest({odds}, {number(-MAX_LOG_ODDS)}), {number(MAX_LOG_ODDS)})"
     return f"1 / (1 + exp(-({clipped})))"

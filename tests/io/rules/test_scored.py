@@ -14,6 +14,7 @@ from neurallp.io.rules.logic import quote_atom
 from neurallp.io.rules.scored import SCORED_KINDS
 from neurallp.io.triples import write_triples
 from neurallp.reasoning.calibration import Calibration
+from neurallp.reasoning.calibration_sample import SHARPNESS
 from neurallp.reasoning.reasoner import Reasoner
 from neurallp.weighting.kinds.base import Candidate
 from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
@@ -67,12 +68,13 @@ def model_probabilities(kb, weighted, calibration):
 
 
 def some_calibration(kb):
-    """Return a calibration with intercepts for all queries but one."""
+    """Return a calibration with intercepts for all queries but one, some of which are functional."""
     rng = np.random.default_rng(0)
     names = [kb.relations.operator_name(query) for query in range(1, kb.relations.num_operators)]
     rows = {name: tuple(rng.normal(size=3).tolist()) for name in names}
     coefficients = (*rng.random(7).tolist(), *rng.normal(size=2).tolist())
-    return Calibration((-6.0, -3.0, -1.0, 0.5), coefficients, rows, (-1.0, 0.5, 0.25), 1.5)
+    functional = dict(zip(names[::2], SHARPNESS, strict=False))
+    return Calibration((-6.0, -3.0, -1.0, 0.5), coefficients, rows, (-1.0, 0.5, 0.25), 1.5, functional)
 
 
 def by_duckdb(kb, weighted, folder, calibration=None):
@@ -170,7 +172,7 @@ def test_every_scored_format_is_tested():
 def test_json_keeps_every_weight_the_exclusions_and_the_calibration(tmp_path):
     kb = random_kb(0)
     weighted = random_rules(kb, 0, excludes_linked=True)
-    calibration = Calibration((0.0, 1.5), (0.1,) * 5, {"r": (0.5, -1.0, 0.0)}, (0.25, 0.5, 1.0), 3.5)
+    calibration = Calibration((0.0, 1.5), (0.1,) * 5, {"r": (0.5, -1.0, 0.0)}, (0.25, 0.5, 1.0), 3.5, {"r": 4.0})
     export_scored(tmp_path / "rules.json", weighted, "scored-json", calibration)
     found, probabilities = import_scored(tmp_path / "rules.json")
     assert probabilities == calibration

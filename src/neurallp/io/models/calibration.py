@@ -1,12 +1,12 @@
 """A calibration, in the folder of its model or beside its file of rules."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from ...reasoning.calibration import NUM_FREE, Calibration
-from ...reasoning.calibration_sample import NUM_CASES
+from ...reasoning.calibration_sample import NUM_CASES, SHARPNESS
 from ..files import AnyPath, atomic_write, read_bytes
 from ..schema import as_error, convert, parse_json, to_json
 from .folders import read_json
@@ -18,7 +18,7 @@ class RulesCalibration:
     """What `RULES.calibration.json` holds; it counts only for a file of rules with this checksum."""
 
     rules: str
-    calibration: Calibration
+    calibration: dict[str, Any]
 
 
 def calibration_path(source: AnyPath) -> Path:
@@ -37,7 +37,7 @@ def write_calibration(source: AnyPath, calibration: Calibration) -> None:
     if Path(source).is_dir():
         update_files(source, calibration_file(calibration))
     else:
-        beside = RulesCalibration(_checksum(Path(source)), calibration)
+        beside = RulesCalibration(_checksum(Path(source)), asdict(calibration))
         atomic_write(calibration_path(source), to_json(asdict(beside)))
 
 
@@ -53,9 +53,9 @@ def calibration_of(files: ModelFiles) -> Calibration | None:
     """Return the calibration of a model, or None where it has none."""
     if CALIBRATION not in files:
         return None
-    path, found = files.folder / CALIBRATION, read_json(files, CALIBRATION, Calibration)
+    path, found = files.folder / CALIBRATION, read_json(files, CALIBRATION, dict[str, Any])
     with as_error(lambda why: damaged(path, why)):
-        return _checked(found)
+        return parse_calibration(found)
 
 
 def _of_rules(rules: Path) -> Calibration | None:
@@ -64,12 +64,20 @@ def _of_rules(rules: Path) -> Calibration | None:
         return None
     with as_error(lambda why: damaged(path, why)):
         found = parse_json(read_bytes(path), RulesCalibration)
-        return _checked(found.calibration) if found.rules == _checksum(rules) else None
+        calibration = parse_calibration(found.calibration)
+        return calibration if found.rules == _checksum(rules) else None
 
 
 def parse_calibration(described: Any) -> Calibration | None:
-    """Return a calibration from JSON that is part of another file; raise ValueError where it is damaged."""
-    return None if described is None else _checked(convert(described, Calibration))
+    """Return a calibration from JSON; raise ValueError where it is damaged.
+
+    One that was written before functional queries were known has none.
+    """
+    if described is None:
+        return None
+    if isinstance(described, dict) and not described.keys() <= {each.name for each in fields(Calibration)}:
+        raise ValueError("a field is unknown")
+    return _checked(convert(described, Calibration))
 
 
 def _checked(calibration: Calibration) -> Calibration:
@@ -79,6 +87,8 @@ def _checked(calibration: Calibration) -> Calibration:
         raise ValueError("knots and coefficients do not fit together")
     if any(len(row) != NUM_CASES for row in (calibration.others, *calibration.intercepts.values())):
         raise ValueError(f"a query has {NUM_CASES} intercepts")
+    if not set(calibration.functional.values()) <= set(SHARPNESS):
+        raise ValueError(f"a sharpness is one of {', '.join(map(str, SHARPNESS))}")
     return calibration
 
 

@@ -16,6 +16,9 @@ listed AS MATERIALIZED (
   LEFT JOIN asked_edges a ON a.source = s.source AND a.target = s.entity),
 tops AS (SELECT source, greatest(max(score), 0) AS top FROM listed GROUP BY source),
 size AS MATERIALIZED (SELECT count(*) AS number FROM entities),
+sharp AS MATERIALIZED (
+  SELECT coalesce(max(sharpness), 1) AS sharpness, count(*) > 0 AS functional
+  FROM functional WHERE query = asked),
 excluded AS (
   SELECT source, count(*) AS number FROM (
     SELECT source, source AS entity FROM tops
@@ -30,14 +33,19 @@ sums AS (
   SELECT source, any_value(top) AS top,
          coalesce(sum(exp(score - top)) FILTER (known), 0) AS of_known, count(*) FILTER (known) AS num_known,
          coalesce(sum(exp(score - top)) FILTER (NOT known), 0) AS of_others,
+         coalesce(sum(exp(sharpness * (score - top))) FILTER (NOT known), 0) AS of_sharp,
          count(*) FILTER (NOT known) AS num_others
-  FROM listed JOIN tops USING (source) GROUP BY source),
+  FROM sharp, listed JOIN tops USING (source) GROUP BY source),
+counts AS (
+  SELECT s.*, k.number, k.candidates,
+         size.number - coalesce(x.number, 0) - coalesce(k.candidates, 0) - num_others AS num_unlisted
+  FROM size, sums s LEFT JOIN known k USING (source) LEFT JOIN excluded x USING (source)),
 parts AS (
-  SELECT source, top, least(coalesce(k.number, 0), {last}) AS number,
-         of_others + (size.number - coalesce(x.number, 0) - coalesce(k.candidates, 0) - num_others)
-                     * exp(-top) AS others,
-         of_known + (coalesce(k.candidates, 0) - num_known) * exp(-top) AS of_known
-  FROM size, sums LEFT JOIN known k USING (source) LEFT JOIN excluded x USING (source)),
+  SELECT source, top, least(coalesce(number, 0), {last}) AS number,
+         of_others + num_unlisted * exp(-top) AS others,
+         of_sharp + num_unlisted * exp(-sharpness * top) AS sharp_others,
+         of_known + (coalesce(candidates, 0) - num_known) * exp(-top) AS of_known
+  FROM sharp, counts),
 shared AS (
   SELECT h.operator, (count(*) FILTER (a.source IS NOT NULL) + 0.5) / (count(*) + 1) AS confidence
   FROM holders h LEFT JOIN holders a ON a.source = h.source AND a.operator = asked GROUP BY h.operator),
@@ -47,7 +55,7 @@ domains AS (
   SELECT source, greatest(any_value(base), max(confidence)) AS best
   FROM base, holders JOIN shared USING (operator) WHERE operator <> asked GROUP BY source),
 constants AS (
-  SELECT p.source, top, others, p.number,
+  SELECT p.source, top, others, sharp_others, p.number,
          coalesce(i.intercept, o.intercept) + o.slope *
          CASE p.number WHEN 0 THEN ln(coalesce(best, base) / (1 - coalesce(best, base)))
                        ELSE ln(greatest(others / (others + of_known), {clip})) END AS log_odds
@@ -56,12 +64,17 @@ constants AS (
   LEFT JOIN domains d ON d.source = p.source),
 shares AS (
   SELECT l.source, entity, score, known, c.number, log_odds,
-         least(greatest(exp(score - top) / others, {clip}), 1 - {clip}) AS share
-  FROM listed l JOIN constants c USING (source)),
-odds AS (SELECT *, ln(share / (1 - share)) AS odds FROM shares)
+         least(greatest(exp(score - top) / others, {clip}), 1 - {clip}) AS share,
+         least(greatest(exp(sharpness * (score - top)) / sharp_others, {clip}), 1 - {clip}) AS sharp_share,
+         functional
+  FROM sharp, listed l JOIN constants c USING (source)),
+odds AS (
+  SELECT *, ln(share / (1 - share)) AS odds,
+         CASE WHEN functional THEN ln(sharp_share / (1 - sharp_share)) ELSE {highest} END AS most
+  FROM shares)
 SELECT source, entity, score, known, CASE WHEN NOT known THEN
   1 / (1 + exp(-greatest(least(log_odds + CASE WHEN number = 0 THEN {unknown} ELSE {some} END,
-                               {highest}), -{most}))) END AS probability
+                               most, {highest}), -{most}))) END AS probability
 FROM odds;
 """
 
@@ -71,7 +84,7 @@ LINKED = """
 
 
 def render(calibration: Calibration, excludes_linked: bool) -> str:
-    """Return the statements: a table of intercepts, and the macro `answers`."""
+    """Return the statements: tables of intercepts and of functional queries, and the macro `answers`."""
     slopes = (calibration.domain_slope, *calibration.left_slopes)
     rows = [("NULL", calibration.others)]
     rows += [(literal(query), row) for query, row in calibration.intercepts.items()]
@@ -90,7 +103,10 @@ def render(calibration: Calibration, excludes_linked: bool) -> str:
         most=number(MAX_LOG_ODDS),
     )
     columns = "query VARCHAR, number INTEGER, intercept DOUBLE, slope DOUBLE"
-    return f"CREATE TABLE intercepts({columns});\n{insert('intercepts', values)}{macro}"
+    tables = f"CREATE TABLE intercepts({columns});\n{insert('intercepts', values)}"
+    limited = [f"({literal(query)}, {number(each)})" for query, each in calibration.functional.items()]
+    tables += f"CREATE TABLE functional(query VARCHAR, sharpness DOUBLE);\n{insert('functional', limited)}"
+    return f"{tables}{macro}"
 
 
 def pieces(calibration: Calibration, has_known: bool) -> str:
