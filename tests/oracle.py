@@ -4,7 +4,7 @@ An edge is (source, operator, target). A chain is a choice of steps t_1 < … < 
 each, and of a path of edges through the graph. All engines, algorithm 1 and every proof must equal it.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import combinations, product
 from math import exp, log
 
@@ -141,6 +141,25 @@ def shared_features(edges, source, query, kind, operator):
         if largest:
             found[entity] = (largest, 1 - doubt)
     return found
+
+
+def near_features(edges, source, least=1e-4, going_on=0.8, num_steps=8):
+    """Return {entity: (forward, backward)} of walks along any edges that carry enough."""
+    leaving = Counter(start for start, _, _ in edges)
+    total, now = Counter(), Counter({source: 1.0})
+    for _ in range(num_steps):
+        after = Counter()
+        for start, _, end in edges:
+            share = going_on * now[start] / leaving[start]
+            if share >= least * (1 - 1e-9):
+                after[end] += share
+        total, now = total + after, after
+    return {entity: (p, p * leaving[source] / leaving[entity]) for entity, p in total.items()}
+
+
+def near_scale(probability, least=1e-4):
+    """Spread probabilities of nearness."""
+    return log(1 + probability / least) / log(1 + 1 / least)
 
 
 def log_scale(probability):

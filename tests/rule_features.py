@@ -25,6 +25,7 @@ unary = st.builds(
 shared = st.builds(
     Candidate, st.sampled_from(["anchored", "mirrored"]), st.tuples(operator), st.none(), st.none()
 )
+near = st.just(Candidate("near", ()))
 
 
 def rules_of(*kinds, max_size=6):
@@ -34,8 +35,8 @@ def rules_of(*kinds, max_size=6):
 
 chains, non_chains, rules_of_all_kinds = (
     rules_of(chain),
-    rules_of(unary, shared),
-    rules_of(chain, unary, shared),
+    rules_of(unary, shared, near),
+    rules_of(chain, unary, shared, near),
 )
 
 
@@ -80,7 +81,7 @@ def gather_blocks(blocks, rules, query, sources, answers=None, *, mask_pair=Fals
 def oracle_features(kb, graph, source, query, rules, exclude_source=False):
     """Return what `gather_all` must find for one question on a graph of edges."""
     return {
-        (number, entity): tuple(map(oracle.log_scale, pair))
+        (number, entity): tuple(map(oracle.near_scale if rule.kind == "near" else oracle.log_scale, pair))
         for number, rule in enumerate(rules)
         for entity, pair in _oracle_rule(kb, graph, source, query, rule).items()
         if entity >= 0 and not (exclude_source and entity == source)
@@ -94,6 +95,8 @@ def _oracle_rule(kb, graph, source, query, rule):
         end = None if rule.end is None else kb.entities.find(rule.end)
         answer = kb.entities.find(rule.constant)
         return oracle.unary_features(graph, source, rule.operators[0], answer, end)
+    if rule.kind == "near":
+        return oracle.near_features(graph, source)
     return oracle.shared_features(graph, source, query, rule.kind, rule.operators[0])
 
 

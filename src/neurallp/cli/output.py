@@ -269,6 +269,8 @@ def _described(group: "RuleGroup") -> str:
     if group.rule.ignores_source:
         way = "rarer" if group.rule.is_against else "more common"
         return f"the {way} an answer is, the better"
+    if group.rule.names_no_relation:
+        return "the nearer an answer is, along facts of any relation, the better"
     similar = f"  (+{len(group.similar)} similar)" if group.similar else ""
     similar += f"  ({100 * group.circular_share:.0f} % circular)" if group.circular_share >= 0.005 else ""
     example = f"\n  {shown_name(group.example)}" if group.example else ""

@@ -11,6 +11,10 @@ class KindEntry(NamedTuple):
     names_answer: bool = False
     #: Whether the body starts at any entity rather than the source, so every source has the same answers.
     ignores_source: bool = False
+    #: Whether a rule follows edges of all relations, so that it names none.
+    names_no_relation: bool = False
+    #: Whether a rule orders what other rules predict, but predicts nothing alone.
+    only_orders: bool = False
     #: Whether a rule states that r(X, Y) is unlikely.
     negates: bool = False
 
@@ -18,10 +22,11 @@ class KindEntry(NamedTuple):
 #: The kinds of rules that can be weighted; the module of each has a `KIND`.
 KINDS = {
     "chain": KindEntry("neurallp.weighting.kinds.chain"),
-    "prior": KindEntry("neurallp.weighting.kinds.prior", ignores_source=True),
+    "prior": KindEntry("neurallp.weighting.kinds.prior", ignores_source=True, only_orders=True),
     "unary": KindEntry("neurallp.weighting.kinds.unary", names_answer=True),
     "anchored": KindEntry("neurallp.weighting.kinds.anchored"),
     "mirrored": KindEntry("neurallp.weighting.kinds.mirrored"),
+    "near": KindEntry("neurallp.weighting.kinds.near", names_no_relation=True, only_orders=True),
     "against": KindEntry("neurallp.weighting.kinds.against", negates=True),
 }
 

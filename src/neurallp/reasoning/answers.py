@@ -105,6 +105,7 @@ class Reason:
             return _commonness(fact, self.num_others, self.contribution < 0)
         links = facts_along(self.rules[0], self.path)
         told = " and ".join(links) or one_line(f"{self.path[0]} = {self.path[-1]}")
+        told = f"near, as {told}" if self.rules[0].names_no_relation else told
         return told + " or any other" * self.rules[0].ends_anywhere
 
     @property

@@ -96,7 +96,7 @@ def _belief(proof: Proof) -> float:
 
 
 def _has_rule(proof: Proof) -> bool:
-    """Return whether any rule but a prior is for or against the answer."""
+    """Return whether any rule that predicts alone is for or against the answer."""
     shown: tuple[Reason, ...] = (*proof.reasons, *proof.against)
-    depends = any(not rule.ignores_source for reason in shown for rule in reason.rules)
+    depends = any(not rule.only_orders for reason in shown for rule in reason.rules)
     return depends or any(rest.num != 0 for rest in proof.rests)

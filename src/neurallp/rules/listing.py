@@ -136,20 +136,20 @@ def list_rules(
     `labels` are what entities are called in examples.
 
     Rules against an answer are ordered by weight: such a rule is good where few conclusions are right.
-    A prior raises or lowers the scores of all answers and is listed last.
+    Rules that only order answers, such as the prior, are listed last.
     """
     first = order if kb is not None else "weight"
     grouping = None if kb is None else _Grouping(kb, query, labels or {})
     num_facts = 0 if grouping is None else len(grouping.facts)
-    positive = (rule for rule in rules if not (rule.is_against or rule.ignores_source))
+    positive = (rule for rule in rules if not (rule.is_against or rule.only_orders))
     reasons = in_order(positive, first, num_facts)
-    against = in_order((rule for rule in rules if rule.is_against and not rule.ignores_source), "weight")
-    priors = [rule for rule in rules if rule.ignores_source and rule.weight]
+    against = in_order((rule for rule in rules if rule.is_against and not rule.only_orders), "weight")
+    ordering = [rule for rule in rules if rule.only_orders and rule.weight]
     group: Callable[[Sequence[Rule]], Iterator[RuleGroup]] = partial(map, RuleGroup)
     if grouping is not None:
         group = partial(grouping.groups, limit=limit)
     sides = [
-        [*list(group(side))[:limit], *(RuleGroup(rule) for rule in priors if rule.is_against == is_against)]
+        [*list(group(side))[:limit], *(RuleGroup(rule) for rule in ordering if rule.is_against == is_against)]
         for is_against, side in ((False, reasons), (True, against))
     ]
     return Listing(query, tuple(sides[0]), tuple(sides[1]))

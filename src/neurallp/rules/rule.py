@@ -108,6 +108,16 @@ class Rule:
         return KINDS[self.kind].ignores_source
 
     @property
+    def only_orders(self) -> bool:
+        """Whether it predicts nothing alone, but orders what other rules predict."""
+        return KINDS[self.kind].only_orders
+
+    @property
+    def names_no_relation(self) -> bool:
+        """Whether it follows facts of any relation; its body, if it has one, is that of an example."""
+        return KINDS[self.kind].names_no_relation
+
+    @property
     def is_path_rule(self) -> bool:
         """Whether its body is a path from the source to the answer."""
         return not self.ignores_source and self.answer is None
@@ -161,6 +171,8 @@ class Rule:
         """The body as text: its atoms and inequalities."""
         links = zip(self.body, self.variables, self.variables[1:], strict=False)
         atoms = [atom(*link) for link in links] or ["X = Y"]
+        if self.names_no_relation:
+            return f"{self.kind}(X, Y)"
         if self.is_path_rule:
             atoms += [f"{one} != {other}" for one, other in self.unequal_variables]
         return ", ".join(atoms)

@@ -39,12 +39,12 @@ def body_ids(rule: Rule, relations: Relations) -> Body:
 def measure(rules: Iterable[Rule], kb: KnowledgeBase, operators: Operators | None = None) -> RuleSet:
     """Return the rules with support and predictions counted on the facts of `kb`.
 
-    A rule that ignores the source has neither. `operators` are those of `kb`, where they are made already.
+    A rule that only orders has neither. `operators` are those of `kb`, where they are made already.
     """
     operators = operators or Operators.of(kb)
 
     def measured(rule: Rule) -> Rule:
-        if rule.ignores_source:
+        if rule.only_orders:
             return rule
         if rule.answer is not None:
             return _measure_constant(rule, operators, kb)

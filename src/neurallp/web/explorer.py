@@ -223,7 +223,7 @@ class Explorer:
     def counted(self, query: int, number: int) -> Rule:
         """Return a rule with support and confidence counted on the facts."""
         rule = self.rules(query)[number]
-        if rule.support is not None or rule.ignores_source:
+        if rule.support is not None or rule.only_orders:
             return rule
         return self._counts.get((query, number), lambda: self._count(rule))
 

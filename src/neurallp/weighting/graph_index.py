@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.arrays import Body, Floats, Ids, concatenate_ranges
+from ..graph.arrays import Body, Flags, Floats, Ids, concatenate_ranges
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
 from ..graph.packed import PackedOperators
@@ -141,6 +141,32 @@ class MaskedGraph:
         if self.operators.inverse(operator) in self._masked:
             masked |= (sources == self.answer) & (targets == self.source)
         return sources[~masked], targets[~masked]
+
+    def edges_from(self, entities: Ids) -> Ids:
+        """Return the numbers of the edges of all operators that leave entities."""
+        edges = self.operators.edges_out_of(entities)
+        return edges[~self._are_masked(edges)]
+
+    def num_edges_from(self, entities: Ids) -> Ids:
+        """Return how many edges of all operators leave each entity."""
+        num = self.operators.degrees(entities)
+        if self._masked:
+            ends = np.unique([self.source, self.answer])
+            edges = self.operators.edges_out_of(ends)
+            masked = self.operators.sources_at(edges[self._are_masked(edges)])
+            num = num - (entities[:, None] == masked).sum(axis=1)
+        return num
+
+    def _are_masked(self, edges: Ids) -> Flags:
+        """Return which of the edges are masked: those of a fact, in both directions."""
+        if not self._masked:
+            return np.zeros(len(edges), dtype=bool)
+        at = self.operators
+        sources, targets, names = at.sources_at(edges), at.targets_at(edges), at.operators_at(edges)
+        masked = np.array(list(self._masked))
+        ahead = (sources == self.source) & (targets == self.answer) & np.isin(names, masked)
+        back = (sources == self.answer) & (targets == self.source) & np.isin(at.inverse(names), masked)
+        return np.asarray(ahead | back)
 
     def targets(self, entity: int, operator: int) -> Ids:
         """Return the entities that an operator leads to from an entity, ascending."""

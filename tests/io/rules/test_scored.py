@@ -172,7 +172,9 @@ def test_every_scored_format_is_tested():
 def test_json_keeps_every_weight_the_exclusions_and_the_calibration(tmp_path):
     kb = random_kb(0)
     weighted = random_rules(kb, 0, excludes_linked=True)
-    calibration = Calibration((0.0, 1.5), (0.1,) * 5, {"r": (0.5, -1.0, 0.0)}, (0.25, 0.5, 1.0), 3.5, {"r": 4.0})
+    calibration = Calibration(
+        (0.0, 1.5), (0.1,) * 5, {"r": (0.5, -1.0, 0.0)}, (0.25, 0.5, 1.0), 3.5, {"r": 4.0}
+    )
     export_scored(tmp_path / "rules.json", weighted, "scored-json", calibration)
     found, probabilities = import_scored(tmp_path / "rules.json")
     assert probabilities == calibration

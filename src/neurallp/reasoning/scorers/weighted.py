@@ -8,12 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...graph.arrays import Floats, Ids
+from ...config import KINDS
+from ...graph.arrays import Flags, Floats, Ids
 from ...graph.compilation import num_cores
 from ...graph.knowledge_base import KnowledgeBase
 from ...graph.operators import Operators
 from ...graph.scores import Scores
 from ...graph.vocabulary import relation_of
+from ...rules.paths import Path
 from ...rules.rule import Rule
 from ...weighting.features import Features, FeatureWalker, ask
 from ...weighting.graph_index import GraphIndex
@@ -61,7 +63,7 @@ class WeightedScorer:
         return self._in_chunks(self._score, sources, queries)
 
     def reached(self, sources: Ids, queries: Ids) -> Scores:
-        """Return the scores of answers that rules predict; a dense term alone predicts nothing."""
+        """Return the scores of answers that rules predict; rules that only order predict nothing."""
         return self._in_chunks(self._reach, sources, queries)
 
     def _in_chunks(self, score: Callable[[Ids, int], Scores], sources: Ids, queries: Ids) -> Scores:
@@ -91,19 +93,26 @@ class WeightedScorer:
         return Scores.of_dense(rows)
 
     def _reach(self, sources: Ids, query: int) -> Scores:
-        """Return the scores of entities that rules raise above the dense term."""
-        dense = self._compile(query)[1]
+        """Return the scores of entities that rules predict and raise above the dense term."""
+        dense, predicts = self._compile(query)[1], self._predicting(query)
         row, found_by = dense.copy(), []
         for start, found in self._gather(query, sources):
             for number, source in enumerate(sources[start : start + len(found)]):
                 found.add_scores(number, self.weighted.queries[query].weights, row)
-                predicted = np.unique(found.rows(number)[0]).astype(np.int64)
+                entities, rules, *_ = found.rows(number)
+                predicted = np.unique(entities[predicts[rules]]).astype(np.int64)
                 scores = row[predicted]
-                row[predicted] = dense[predicted]
+                row[entities] = dense[entities]
                 excluded = self.excluded.pairs(np.array([source]), query)[1]
                 kept = (scores > dense[predicted]) & ~np.isin(predicted, excluded)
                 found_by.append((predicted[kept], scores[kept]))
         return Scores.listed(len(dense), found_by or [(sources[:0], dense[:0])] * len(sources))
+
+    def _predicting(self, query: int) -> Flags:
+        """Return which rules of a query predict alone."""
+        weighted = self.weighted.queries.get(query)
+        rules = weighted.rules if weighted else ()
+        return np.array([not KINDS[rule.kind].only_orders for rule in rules], dtype=bool)
 
     def masked_rows(self, sources: Ids, query: int, answers: Ids) -> Iterator[tuple[Ids, Floats]]:
         """Yield for each known fact its question's scores without that fact.
@@ -226,8 +235,12 @@ class WeightedScorer:
     def _share(self, query: int, members: list[tuple[int, float]], ends: tuple[int, int]) -> RuleShare:
         """Return the share of rules given by number and contribution; the clearest of them comes first."""
         rules = tuple(sorted((self.weighted.rule(query, number) for number, _ in members), key=_clearest))
-        paths = (path for path, _ in get_kind(rules[0].kind).paths(self.index, rules[0], ends))
-        return RuleShare(rules, sum(contribution for _, contribution in members), paths)
+        kind, contribution = get_kind(rules[0].kind), sum(amount for _, amount in members)
+        paths: Iterator[Path] = (path for path, _ in kind.paths(self.index, rules[0], ends))
+        if rules[0].names_no_relation:
+            path = next(paths)
+            rules, paths = (kind.along(self.index, rules[0], path), *rules[1:]), iter([path])
+        return RuleShare(rules, contribution, paths)
 
     def _predicted(self, source: int, query: int) -> dict[int, set[int]]:
         """Return the entities that each rule predicts from a source, by the rule's number."""
@@ -258,8 +271,9 @@ class WeightedScorer:
     ) -> Iterator[PathTerm]:
         """Yield a rule's paths with the share of its contribution that each has, largest first."""
         rule = self.weighted.rule(query, number)
-        for path, share in get_kind(rule.kind).paths(self.index, rule, ends):
-            yield rule, path, contribution * share
+        kind = get_kind(rule.kind)
+        for path, share in kind.paths(self.index, rule, ends):
+            yield kind.along(self.index, rule, path), path, contribution * share
 
 
 def _clearest(rule: Rule) -> tuple[bool, bool, int, float]:

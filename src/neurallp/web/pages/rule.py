@@ -77,7 +77,7 @@ def rule(
 def _pairs(explorer: Explorer, found: Rule, query: int, which: Which) -> Iterator[tuple[int, int, bool]]:
     """Yield the pairs that a rule predicts and whether they are facts, by source."""
     operators = explorer.reasoner.operators
-    if found.ignores_source:
+    if found.only_orders:
         return
     body = body_ids(found, explorer.reasoner.relations)
     edges = operators.edges_by_operator(body[0]) if body else np.arange(operators.num_edges)

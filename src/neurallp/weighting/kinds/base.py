@@ -230,6 +230,10 @@ class Kind(ABC):
         for path, weight in lattice.paths():
             yield path, weight / total
 
+    def along(self, index: GraphIndex, rule: Rule, path: Path) -> Rule:
+        """Return the rule as it is told along a path; one that names no relation gets those of the path."""
+        return rule
+
     def step_weights(self, index: GraphIndex, body: Body, place: int, entities: Ids) -> Floats:
         """Return each entity's factor in the weight of a path: 1 / the number of its edges that lead on."""
         begin, end = index.operators.spans(entities, body[place])
