@@ -24,8 +24,8 @@ from neurallp.errors import NeuralLPError
 
 CORPUS = Path(__file__).parent / "corpus"
 
-#: What a message may be long, and what one input may take.
-MAX_MESSAGE, MAX_SECONDS, MAX_MEMORY = 2000, 10.0, 1 << 30
+#: How long a line of a message or a warning may be, and what one input may take.
+MAX_LINE, MAX_SECONDS, MAX_MEMORY = 500, 10.0, 1 << 30
 
 #: The address space of a process that reads, most of which libraries take and do not use.
 MAX_ADDRESSES = 16 << 30
@@ -77,17 +77,23 @@ def check(reader: Reader, data: bytes, folder: Path, report: Report) -> None:
     path.write_bytes(data)
     report.num_inputs += 1
     started = time.process_time()
+    told: list[object] = []
     try:
         signal.setitimer(signal.ITIMER_VIRTUAL, MAX_SECONDS)
-        reader.read(path)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            reader.read(path)
+        told += [warning.message for warning in warned]
     except NeuralLPError as error:
         report.num_refused += 1
-        if len(str(error)) > MAX_MESSAGE:
-            report.failures.append((f"a message of {len(str(error)):,} characters", data))
+        told.append(error)
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
         report.failures.append((f"{type(error).__name__}: {str(error)[:200]}", data))
+    longest = max((len(line) for each in told for line in str(each).split("\n")), default=0)
+    if longest > MAX_LINE:
+        report.failures.append((f"a line of {longest:,} characters in a message", data))
     report.slowest = max(report.slowest, time.process_time() - started)
 
 
@@ -95,8 +101,7 @@ def fuzz(name: str, num: int, seed: int = 0, place: str | None = None) -> Report
     """Return what a reader does with the corpus and `num` mutated inputs, each a file in a folder."""
     reader, report, chance = READERS[name], Report(), random.Random(f"{name} {seed}")
     seeds = reader.seeds()
-    with tempfile.TemporaryDirectory(dir=place or PLACE) as own, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory(dir=place or PLACE) as own:
         signal.signal(signal.SIGVTALRM, _stop)
         folder = Path(own)
         check(reader, seeds[0], folder, Report())  # imports take their time once

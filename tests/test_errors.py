@@ -8,6 +8,8 @@ from neurallp.errors import (
     UnknownNameError,
     brief,
     import_extra,
+    listed,
+    quoted,
     require_choice,
     require_positive,
 )
@@ -91,3 +93,53 @@ def test_a_library_that_is_missing_is_told_with_the_command_that_installs_it():
     assert message(import_extra, "no_such_library", "formats") == (
         "This needs no_such_library, which is not there: pip install 'neurallp[formats]'"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "expected"),
+    [
+        ("anna", 4, "'anna'"),
+        ("anna!", 4, "'anna'…"),
+        ("it's", 4, '"it\'s"'),
+        ("it's long", 4, '"it\'s"…'),
+        ("\x1b\x1b\x1b", 8, r"'\x1b\x1b'…"),  # escapes count as they are shown
+        ("", 4, "''"),
+    ],
+)
+def test_a_name_is_quoted_and_of_a_long_one_the_beginning_is_shown(name, limit, expected):
+    assert quoted(name, limit) == expected
+    assert len(quoted(name, limit)) <= limit + 3
+
+
+def test_a_quoted_name_has_at_most_two_hundred_characters_and_a_listed_one_sixty():
+    assert quoted("x" * 200) == repr("x" * 200)
+    assert quoted("x" * 201) == repr("x" * 200) + "…"
+    assert listed(["a", "x" * 61]) == f"'a', {'x' * 60!r}…"
+
+
+@pytest.mark.parametrize(("num", "more"), [(2, ""), (3, ""), (4, " and 1 more"), (1203, " and 1,200 more")])
+def test_a_short_name_of_several_is_told_with_the_first_three(num, more):
+    found = [f"http://ex.org/{i}/anna" for i in range(num)]
+    error = UnknownNameError.ambiguous("entity", "anna", found)
+    assert str(error) == (
+        f"'anna' may be any of {num:,} entities: {', '.join(found[:3])}{more}. Give one in full."
+    )
+    assert "any of 2 relations: a, b." in str(UnknownNameError.ambiguous("relation", "r", ["a", "b"]))
+
+
+def test_of_several_near_names_the_nearest_is_suggested():
+    known = ["annab", "annabel", "annabell"]
+    assert "Did you mean 'annabell'?" in str(UnknownNameError.among("entity", "annabella", known, "It"))
+    assert message(require_choice, "It", "annabella", known).endswith("Did you mean 'annabell'?")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnknownNameError.among("entity", "x" * 10**5, ["x" * 10**5], "It"),
+        UnknownNameError.among("entity", "x" * 150, ["x" * 300], "It"),
+        UnknownNameError.ambiguous("entity", "x" * 10**5, ["x" * 10**5] * 5),
+    ],
+)
+def test_no_name_makes_a_message_long(error):
+    assert len(str(error)) < 1000

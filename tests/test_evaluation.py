@@ -252,3 +252,43 @@ def test_ranks_within_a_row_are_those_among_all_entities():
 
 def test_many_equal_scores_stay_in_order():
     assert best_places(np.ones(100), 100).tolist() == list(range(100))
+
+
+def test_the_best_of_many_scores_are_found_and_equal_ones_stay_in_order():
+    many = np.random.default_rng(0).permutation(1000) + 1.0
+    assert many[best_places(many, 10)].tolist() == list(range(1000, 990, -1))
+    repeated = many % 3 + 1
+    expected = sorted(range(1000), key=lambda place: (-repeated[place], place))
+    assert best_places(repeated, 1000).tolist() == expected
+    assert best_places(repeated, 500).tolist() == expected[:500]
+
+
+def test_the_least_of_the_scores_keeps_its_ties():
+    found = rank_within(np.array([1.0]), np.array([3.0, 1.0, -2.0, 1.0]), 6)
+    assert (found.better.tolist(), found.ties.tolist()) == ([1], [2])
+    assert len(rank_within(np.zeros(0), np.array([3.0, 1.0]), 6)) == 0
+
+
+def test_a_rank_of_k_is_a_hit_at_k_and_a_rank_above_is_none():
+    assert (
+        Measures.of(np.array([1.0, 3.0, 10.0])).as_dict().items() >= {"hits@1": 1 / 3, "hits@10": 1.0}.items()
+    )
+    assert Measures.of(np.array([3.0])).hits_at_3 == 1
+    assert Measures.of(np.array([1.5, 3.5, 10.5])).hits_at_10 == pytest.approx(2 / 3)
+
+
+def test_progress_counts_every_question_once(monkeypatch):
+    monkeypatch.setattr(evaluation, "QUESTIONS_AT_ONCE", 3)
+    asked = np.array([[0, 0, 1], [1, 1, 0]] * 2)
+    table, known = Table(np.zeros((2, 2 * NUM_RELATIONS, 2))), KnownAnswers(asked, NUM_RELATIONS)
+    for measure in (rank_questions, evaluate):
+        done = []
+        measure(table, questions_of(asked), known, done.append)
+        assert done == [3, 3, 2]
+
+
+def test_ranks_of_nothing_are_whole_numbers():
+    none = np.zeros((0, 3), dtype=np.int64)
+    table = Table(np.zeros((2, 2 * NUM_RELATIONS, 2)))
+    ranks = rank_questions(table, questions_of(none), KnownAnswers(none, NUM_RELATIONS))
+    assert (ranks.better.dtype, ranks.ties.dtype) == (np.int64, np.int64)

@@ -14,11 +14,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
-#: Characters of a name that a message shows.
-MAX_NAME = 200
+#: Characters of a name that a message shows, and of each where it lists several.
+MAX_NAME, MAX_LISTED = 200, 60
 
 
 class NeuralLPError(Exception):
@@ -35,6 +35,24 @@ def brief(reason: object, limit: int = 200) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
+def quoted(name: str, limit: int = MAX_NAME) -> str:
+    """Return a name or a line of a file as messages show it: in quotes, at most `limit` characters of it.
+
+    >>> print(quoted("anna"), quoted("a very long name", 6))
+    'anna' 'a very'…
+    """
+    shown = repr(name[:limit])
+    if len(name) <= limit and len(shown) <= limit + 2:
+        return shown
+    quote = shown[0]
+    return shown[: limit + 1].removesuffix(quote) + quote + "…"  # escapes may be longer than the name
+
+
+def listed(names: "Iterable[str]") -> str:
+    """Return names as a message lists them."""
+    return ", ".join(quoted(name, MAX_LISTED) for name in names)
+
+
 class DataError(NeuralLPError):
     """The triples are not what they should be."""
 
@@ -48,19 +66,17 @@ class UnknownNameError(DataError):
         # A close match costs a scan of all names; past this many, or with a long name, it would take seconds.
         is_quick = len(known) <= 200_000 and len(name) <= MAX_NAME
         near = get_close_matches(name, known, n=1) if is_quick else []
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = f" Did you mean {quoted(near[0])}?" if near else ""
         plural = {"entity": "entities"}.get(kind, f"{kind}s")
-        shown = repr(name) if len(name) <= MAX_NAME else f"{name[:MAX_NAME]!r}…"
-        return cls(f"Unknown {kind} {shown}.{hint} {owner} has {len(known):,} {plural}.")
+        return cls(f"Unknown {kind} {quoted(name)}.{hint} {owner} has {len(known):,} {plural}.")
 
     @classmethod
     def ambiguous(cls, kind: str, name: str, found: "Sequence[str]") -> "UnknownNameError":
         """Return the error for a short name that stands for several names."""
         plural = {"entity": "entities"}.get(kind, f"{kind}s")
         more = f" and {len(found) - 3:,} more" if len(found) > 3 else ""
-        return cls(
-            f"{name!r} may be any of {len(found):,} {plural}: {', '.join(found[:3])}{more}. Give one in full."
-        )
+        names = ", ".join(map(brief, found[:3]))
+        return cls(f"{quoted(name)} may be any of {len(found):,} {plural}: {names}{more}. Give one in full.")
 
 
 class QuestionError(DataError):
@@ -99,7 +115,7 @@ def require_choice(name: str, value: str, choices: "Sequence[str]") -> None:
     if value not in choices:
         near = get_close_matches(value, choices, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"{name} must be one of {', '.join(choices)}, got {value!r}.{hint}")
+        raise ConfigError(f"{name} must be one of {', '.join(choices)}, got {quoted(value)}.{hint}")
 
 
 def import_extra(module: str, extra: str) -> Any:

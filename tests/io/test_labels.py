@@ -44,3 +44,19 @@ def test_other_data_has_no_labels(tmp_path):
 def test_an_entity_is_called_by_its_name_or_its_label():
     labels, names = {"e1": "Anna", "e2": "e3"}, ["e1", "e2", "e3"]
     assert [name_of(text, labels, names) for text in ("e1", "Anna", "e3", "Zoe")] == ["e1", "e1", "e3", "Zoe"]
+
+
+HOSTILE = {
+    "made.rdf": '<!DOCTYPE r [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><r>&b;<!-- label --></r>',
+    "deep.rdf": "<!-- label -->" + "<r>" * 2000,
+    "deep.ttl": "# label\n" + "<< " * 2000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_file_of_labels_is_read_with_the_limits_of_a_file_of_facts(tmp_path, name):
+    pytest.importorskip("pyoxigraph", reason="pyoxigraph is not installed: pip install 'neurallp[formats]'")
+    (tmp_path / name).write_text(HOSTILE[name])
+    with pytest.raises(FormatError, match=r"is not plain text|nested more than") as caught:
+        read_labels(tmp_path / name)
+    assert len(str(caught.value)) < 500

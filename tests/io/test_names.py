@@ -18,16 +18,16 @@ def test_plain_names_can_be_written_everywhere(name, delimiter):
 @pytest.mark.parametrize(
     ("name", "delimiter", "why"),
     [
-        ("", "", "empty"),
-        (" anna", "tab", "whitespace"),
-        ("anna\n", "comma", "whitespace"),
-        ("a\tb", "tab", "only .csv can hold"),
-        ("a\nb", "tab", "only .csv can hold"),
-        ("a\ud800", "", "UTF-8 cannot hold"),
+        ("", "", "is empty"),
+        (" anna", "tab", "begins or ends with whitespace"),
+        ("anna\n", "comma", "begins or ends with whitespace"),
+        ("a\tb", "tab", "contains a tab or a line end, which only .csv can hold"),
+        ("a\nb", "tab", "contains a tab or a line end, which only .csv can hold"),
+        ("a\ud800", "", "contains half a surrogate pair, which UTF-8 cannot hold"),
     ],
 )
 def test_names_that_would_not_be_read_back_are_named_with_the_reason(name, delimiter, why):
-    assert why in find_unwritable(name, delimiter)
+    assert find_unwritable(name, delimiter) == why
 
 
 def test_formats_that_are_not_text_keep_whitespace():
@@ -55,3 +55,8 @@ def test_spreadsheets_open_tables_of_text(path):
 def test_other_files_are_refused(path):
     with pytest.raises(ConfigError, match=rf"^--safe-csv is for \.csv and \.tsv, .*, not for {path}\.$"):
         require_spreadsheet(path)
+
+
+@pytest.mark.parametrize("name", ["anna", "it's", "a b", "a;b"])
+def test_a_field_that_needs_no_quotes_has_none(name):
+    assert quote_field(name) == name

@@ -77,3 +77,13 @@ def test_errors_that_pass_are_raised_as_they_are():
 
 def test_json_is_indented_and_keeps_all_letters():
     assert to_json({"é": [1]}) == '{\n  "é": [\n    1\n  ]\n}\n'
+
+
+@pytest.mark.parametrize("text", ['{"x": 1}', WHOLE.replace("}", ', "more": 1}')])
+def test_a_missing_and_an_unknown_field_are_told(text):
+    with pytest.raises(ValueError, match=r"^a field is missing or unknown$"):
+        parse_json(text, Point)
+
+
+def test_values_that_are_no_dataclasses_are_converted_too():
+    assert convert([1, 2], tuple[int, ...]) == (1, 2)

@@ -6,7 +6,7 @@ import pytest
 
 from neurallp import ConfigError, KnowledgeBase, Reasoner, Rule, RuleSet
 from neurallp.errors import DataWarning
-from neurallp.rules.rule import RuleFilter, atom
+from neurallp.rules.rule import RuleFilter, atom, facts_along
 
 # How rules read
 
@@ -129,7 +129,7 @@ def test_a_rule_against_is_one_by_its_kind_until_it_has_a_weight():
         ({"kind": "cyclic"}, "one of chain, prior, unary, anchored, mirrored, against, got 'cyclic'"),
         ({"kind": "unary"}, "Rules of the kind unary name their answer, and no others do"),
         ({"answer": "b"}, "Rules of the kind unary name their answer, and no others do"),
-        ({"body_end": "b"}, "Only a rule that names its answer can name the end of its body"),
+        ({"body_end": "b"}, r"^Only a rule that names its answer can name the end of its body\.$"),
     ],
 )
 def test_a_rule_whose_parts_do_not_fit_its_kind_is_refused(fields, message):
@@ -226,3 +226,22 @@ def test_columns_have_every_field_of_the_rules():
     assert list(columns) == list(RuleSet.SCHEMA)
     assert columns["rule"] == ["r(X, Y) <= s(X, Y)", "r(X, Y) <= t(X, Y)"]
     assert (columns["body"], columns["alpha"]) == ([("s",), ("t",)], [0.5, None])
+
+
+def test_rule_sets_of_other_rules_are_other_sets():
+    rules = [Rule("r", ("s",), 0.5), Rule("r", ("t",), 0.4)]
+    assert RuleSet(rules) != RuleSet(rules[:1])
+    assert RuleSet(rules) != rules
+    assert hash(RuleSet(rules)) != hash(RuleSet(rules[:1]))
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "facts"),
+    [
+        (("father", "~brother"), ("anna", "bob", "carl"), ["father(anna, bob)", "brother(carl, bob)"]),
+        (("father",), ("anna", "bob"), ["father(anna, bob)"]),
+        ((), ("anna",), []),
+    ],
+)
+def test_the_facts_along_a_path_are_the_atoms_of_the_body_with_its_entities(body, path, facts):
+    assert facts_along(Rule("r", body, 0.5), path) == facts

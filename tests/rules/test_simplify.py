@@ -160,3 +160,16 @@ def test_duplicates_are_combined_as_asked_and_the_counted_one_is_kept():
     assert (added.confidence, added.normalized_confidence, added.support) == (1.25, 1.0, 1)
     first = replace(plain, num_paths=7)
     assert next(iter(simplify([first, plain], max).rules)).num_paths == 7
+
+
+def test_a_rule_that_leads_to_the_same_answers_from_other_sources_is_not_subsumed():
+    kb = KnowledgeBase.from_triples([("a", "s", "x"), ("b", "s", "x"), ("c", "t", "x")])
+    assert find_subsumed([Rule("r", ("s",), 0.9), Rule("r", ("t",), 0.5)], kb) == {}
+
+
+def test_every_subsumed_rule_is_told_with_the_most_confident_that_subsumes_it():
+    kb = KnowledgeBase.from_triples(
+        [(h, r, "x") for r, heads in (("s", "abc"), ("t", "ab"), ("u", "a")) for h in heads]
+    )
+    wide, middle, narrow = (Rule("r", (name,), 0.9 - 0.1 * i) for i, name in enumerate("stu"))
+    assert find_subsumed([narrow, middle, wide], kb) == {middle: wide, narrow: wide}

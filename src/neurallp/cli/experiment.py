@@ -70,13 +70,13 @@ def _measure(
     wanted: "Experiment", folder: Path, seeds: int, only: str, num_processes: int, quiet: bool
 ) -> "Results":
     """Run what is not there yet under a progress bar; Ctrl-C leaves what is finished."""
-    from ..errors import ConfigError, DataError
+    from ..errors import ConfigError, DataError, quoted
     from ..experiments.run import finished, jobs_of
 
     every = jobs_of(wanted, seeds, folder)
     jobs = [job for job in every if only.lower() in job.row.name]
     if not jobs:
-        raise ConfigError(f"No line's name contains {only!r}.")
+        raise ConfigError(f"No line's name contains {quoted(only)}.")
     results = finished(every)
     try:
         for job, outcome in _watch(jobs, num_processes, quiet):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin,
 import typer
 
 from ..config import ENGINE_CHOICES
-from ..errors import ConfigError
+from ..errors import ConfigError, quoted
 from .common import columns_of_data
 from .completion import complete_entity, complete_relation
 from .output import printed_names
@@ -241,7 +241,7 @@ def _parse(setting: tuple["Field[Any]", Any], value: Any) -> Any:
     except ValueError:
         flag = _flags(each, hint)[0]
         raise ConfigError(
-            f"{flag} takes values of type {kind.__name__}, separated by commas, got {value!r}."
+            f"{flag} takes values of type {kind.__name__}, separated by commas, got {quoted(value)}."
         ) from None
 
 
@@ -256,7 +256,7 @@ def open_workers(given: str, out: Path) -> "Iterator[int | SparkWorkers]":
         with spark_workers(given, out) as workers:
             yield workers
     else:
-        raise ConfigError(f"--workers takes a number of processes or a Spark master, got {given!r}.")
+        raise ConfigError(f"--workers takes a number of processes or a Spark master, got {quoted(given)}.")
 
 
 def _load(path: Path, program: "Program | None" = None, *, numbers: bool = False) -> "KnowledgeBase | Split":
@@ -337,6 +337,6 @@ def parse_prefixes(given: list[str] | None) -> dict[str, str]:
     for name, equals, iri in pairs:
         if not equals or ":" not in iri:
             raise ConfigError(
-                f"Give a prefix as NAME=IRI, such as ex=http://ex.org/, not {name + equals + iri!r}."
+                f"Give a prefix as NAME=IRI, such as ex=http://ex.org/, not {quoted(name + equals + iri)}."
             )
     return {name: iri for name, _, iri in pairs}

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from ..errors import ConfigError, require_choice, require_positive
+from ..errors import ConfigError, quoted, require_choice, require_positive
 from .plan_log import PlanLog
 from .registry import ENGINES as ENGINES
 from .registry import KINDS as KINDS
@@ -372,7 +372,7 @@ def _with_preset(
     presets: Mapping[Preset, Mapping[str, Any]], preset: str, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     if preset not in presets:
-        raise ConfigError(f"Unknown preset {preset!r}. There are: {', '.join(presets)}.")
+        raise ConfigError(f"Unknown preset {quoted(preset)}. There are: {', '.join(presets)}.")
     given = {name: value for name, value in settings.items() if value is not None}
     return {**presets[preset], **given}  # type: ignore[index]
 
@@ -393,7 +393,7 @@ def require_known(settings: Mapping[str, Any], *configs: type) -> None:
             if near
             else f"See {' and '.join(each.__name__ for each in configs)}."
         )
-        raise ConfigError(f"Unknown setting {unknown[0]!r}. {hint}")
+        raise ConfigError(f"Unknown setting {quoted(unknown[0])}. {hint}")
 
 
 def _names(config: type) -> list[str]:

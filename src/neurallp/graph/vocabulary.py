@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ..errors import DataError, UnknownNameError
+from ..errors import DataError, UnknownNameError, quoted
 from .iris import other_spellings, same_local_name
 
 if TYPE_CHECKING:
@@ -154,8 +154,9 @@ class Relations(Vocabulary):
         super().__init__(names)
         marked = list(filter(is_inverse, self.names))
         if marked:
+            name = quoted(marked[0])
             raise DataError(
-                f"Relation {marked[0]!r} starts with {INVERSE_MARK!r}, which marks an inverse. Rename it."
+                f"Relation {name} starts with {INVERSE_MARK!r}, which marks an inverse. Rename it."
             )
 
     @property

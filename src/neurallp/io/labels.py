@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ..errors import FormatError
+from ..errors import FormatError, quoted
 from .files import AnyPath, read_bytes, read_utf8, suffix_of
 from .triples import find_parts
 from .triples.packed import is_packed
@@ -46,7 +46,7 @@ def _of_lines(path: Path) -> dict[str, str]:
         if not line.strip():
             continue
         if not (name and label):
-            raise FormatError(f"{path}:{number}: expected a name, a tab and a label, got {line!r:.60}.")
+            raise FormatError(f"{path}:{number}: expected a name, a tab and a label, got {quoted(line, 60)}.")
         found[name] = label
     return found
 

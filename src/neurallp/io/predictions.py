@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
-from ..errors import ConfigError, FormatError, import_extra
+from ..errors import ConfigError, FormatError, import_extra, quoted
 from ..graph.iris import OWN
 from ..reasoning.answers import Labels, Predictions
 from .files import AnyPath, is_gzip, replacing, suffix_of
@@ -110,7 +110,7 @@ def _tabs(text: TextIO, columns: Row) -> RowWriter:
     def write_row(row: Row) -> object:
         for name in (*row[:3], *row[len(COLUMNS) :]):
             if why := find_unwritable(name, "tab"):
-                raise FormatError(f"Name {name!r} {why}. Write .csv, .jsonl or .parquet.")
+                raise FormatError(f"Name {quoted(name)} {why}. Write .csv, .jsonl or .parquet.")
         return text.write("\t".join(map(_as_text, row)) + "\n")
 
     text.write("\t".join(columns) + "\n")

@@ -5,7 +5,7 @@ The mark is optional. Types may also be in a second file, one a line: `dev_qtype
 
 from pathlib import Path
 
-from ..errors import FormatError
+from ..errors import FormatError, quoted
 from ..qa.examples import WordQuestion
 from .files import AnyPath, read_bytes
 
@@ -21,7 +21,7 @@ def load_questions(path: AnyPath) -> list[WordQuestion]:
             continue
         question = _parse(line)
         if isinstance(question, str):
-            faults.append(f"{path}:{number}: {question}, got {line[:80]!r}.")
+            faults.append(f"{path}:{number}: {question}, got {quoted(line, 80)}.")
         else:
             questions.append(question)
     if faults:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..errors import ConfigError, UnknownNameError
+from ..errors import ConfigError, UnknownNameError, quoted
 from ..evaluation import Evaluation, Scorer, rank_questions
 from ..graph.arrays import Ids
 from ..graph.knowledge_base import Split
@@ -63,7 +63,7 @@ def _kept(query: str, rules: Collection[str], unwanted: Collection[str]) -> Ids:
     """Return the places of the rules that stay; raise where one to leave out is not there."""
     for rule in unwanted:
         if rule not in rules:
-            raise UnknownNameError.among("rule", rule, list(rules), f"The query {query!r}")
+            raise UnknownNameError.among("rule", rule, list(rules), f"The query {quoted(query)}")
     return np.array([place for place, rule in enumerate(rules) if rule not in unwanted], dtype=np.int64)
 
 

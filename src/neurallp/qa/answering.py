@@ -10,7 +10,7 @@ import torch
 
 from ..engines import make_engine
 from ..engines.base import Engine
-from ..errors import QuestionError, brief, require_positive
+from ..errors import QuestionError, brief, quoted, require_positive
 from ..graph.arrays import Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.scores import Scores
@@ -178,9 +178,9 @@ class QuestionReasoner(BaseReasoner):
 
     def _no_answer(self, parsed: ParsedQuestion) -> str:
         if parsed.joined:
-            names = " and ".join(repr(each.name) for each in (parsed.first.mention, *parsed.joined))
+            names = " and ".join(quoted(each.name) for each in (parsed.first.mention, *parsed.joined))
             return f"The knowledge base has no answer that {names} have in common."
-        names = " or ".join(repr(each.mention.name) for each in parsed.interpretations)
+        names = " or ".join(quoted(each.mention.name) for each in parsed.interpretations)
         near = self.nearest(parsed.first.phrase)
         rules = self.rules(parsed.first.source, parsed.first.phrase)
         if near and near[0][0] == 1:
@@ -386,6 +386,6 @@ def _doubt(found: WordAnswers, phrase: Phrase, reasoner: QuestionReasoner) -> st
     best = found[0]
     offered = "; ".join(known.about(found.source) for _, known in reasoner.nearest(phrase))
     return (
-        f"Not sure what is asked of {found.source!r}: understood {best.rule}, which is right with "
+        f"Not sure what is asked of {quoted(found.source)}: understood {best.rule}, which is right with "
         f"probability {best.probability:.2f} only. Did you mean: {offered}?"
     )

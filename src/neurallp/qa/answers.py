@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ..errors import listed, quoted
 from ..graph.frames import Tabular, in_columns
 from ..graph.vocabulary import is_inverse, relation_of
 from ..rules.rule import Rule, facts_along
@@ -90,17 +91,17 @@ class WordAnswers(Tabular):
         return " ".join([*self._corrections(), *self._ambiguities(), *self._unused()])
 
     def _corrections(self) -> list[str]:
-        return [f"{written!r} is taken for {name!r}." for written, name in self.corrected]
+        return [f"{quoted(written)} is taken for {quoted(name)}." for written, name in self.corrected]
 
     def _ambiguities(self) -> list[str]:
         if not self.ambiguous_mentions:
             return []
-        names = ", ".join(map(repr, self.ambiguous_mentions))
+        names = listed(self.ambiguous_mentions)
         also = f"the name also fits {names}. Mark the one you mean: [name]."
-        return [f"Taken to be about {self.source!r}; {also}"]
+        return [f"Taken to be about {quoted(self.source)}; {also}"]
 
     def _unused(self) -> list[str]:
-        return [f"Not used: {', '.join(map(repr, self.unused))}."] if self.unused else []
+        return [f"Not used: {listed(self.unused)}."] if self.unused else []
 
     def as_dict(self) -> dict[str, object]:
         """Return all of it as one JSON object."""
@@ -120,8 +121,8 @@ class WordAnswers(Tabular):
 def contradiction(found: WordAnswers, relation: str) -> str:
     """Return why a yes/no question is not answered with no: another relation leads to what is claimed."""
     return (
-        f"Not sure what is asked of {found.source!r} and {found.claimed!r}: understood {found[0].rule}, but "
-        f"they are related by {relation}. Name the relation as the facts do."
+        f"Not sure what is asked of {quoted(found.source)} and {quoted(found.claimed or '')}: "
+        f"understood {found[0].rule}, but they are related by {relation}. Name the relation as the facts do."
     )
 
 

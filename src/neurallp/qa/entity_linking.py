@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from functools import cached_property
 
-from ..errors import QuestionError
+from ..errors import QuestionError, listed
 from ..graph.vocabulary import Vocabulary
 from .tokens import Token, tokenise
 
@@ -121,7 +121,7 @@ class EntityLinker:
         """Return all mentions; raise a QuestionError that lists similar names where there is none."""
         if mentions := self.link(text, surprisal):
             return mentions
-        near = ", ".join(map(repr, self.nearest(unmark(text), surprisal)))
+        near = listed(self.nearest(unmark(text), surprisal))
         hint = f" Similar names: {near}." if near else ""
         raise QuestionError(
             f"The question names no entity of the knowledge base, which has {len(self.entities):,}.{hint} "

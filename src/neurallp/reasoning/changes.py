@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..errors import DataError
+from ..errors import DataError, brief
 from ..graph.arrays import Ids
 from ..graph.knowledge_base import KnowledgeBase, Triple
 from ..graph.operators import Operators
@@ -60,4 +60,4 @@ def _require_new(kb: KnowledgeBase, operators: Operators, added: Ids) -> None:
 
 def _fact(kb: KnowledgeBase, row: Ids) -> str:
     head, relation, tail = row.tolist()
-    return atom(kb.relations[relation], kb.entities[head], kb.entities[tail])
+    return brief(atom(kb.relations[relation], kb.entities[head], kb.entities[tail]))

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ..errors import DataError, DataWarning
+from ..errors import DataError, DataWarning, brief, listed
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.vocabulary import Relations, relation_of
 from ..rules.rule import Rule
@@ -39,7 +39,7 @@ def _warn_of_confidences(rules: Sequence[Rule]) -> None:
     """Warn of confidences above 1, which only rules of a model with several controllers may have."""
     if high := [rule for rule in rules if rule.confidence > 1]:
         warnings.warn(
-            f"Confidences lie between 0 and 1, but {high[0]} has {high[0].confidence:g}: "
+            f"Confidences lie between 0 and 1, but {brief(high[0])} has {high[0].confidence:g}: "
             f"such rules outweigh all others ({len(high):,} of {len(rules):,} rules).",
             DataWarning,
             stacklevel=4,
@@ -53,12 +53,12 @@ def _warn_of_missing(kb: KnowledgeBase, relations: Iterable[str]) -> None:
 
 def _warn(names: Sequence[str], what: str, effect: str) -> None:
     more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    warnings.warn(f"{effect}: {what} {', '.join(map(repr, names[:5]))}{more}.", DataWarning, stacklevel=5)
+    warnings.warn(f"{effect}: {what} {listed(names[:5])}{more}.", DataWarning, stacklevel=5)
 
 
 def require_relations(kb: KnowledgeBase, model: HasRelations) -> list[str]:
     """Return the relations of `kb` that `model` does not know; raise when they share none."""
     if not any(name in model.relations for name in kb.relations):
-        known = ", ".join(map(repr, model.relations[:5]))
+        known = listed(model.relations[:5])
         raise DataError(f"The knowledge base and the model share no relation. The model knows {known} ….")
     return [name for name in kb.relations if name not in model.relations]

@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from ..config import KINDS
-from ..errors import ConfigError
+from ..errors import ConfigError, quoted
 from ..graph.frames import Tabular, in_columns
 from ..graph.spelling import one_line
 from ..graph.vocabulary import is_inverse, relation_of
@@ -51,13 +51,15 @@ class Rule:
     def __post_init__(self) -> None:
         if isinstance(self.body, str):
             raise ConfigError(
-                f"The body of a rule is a tuple of relations, got the text {self.body!r}: "
-                f"write Rule({self.target!r}, ({self.body!r},), …)."
+                f"The body of a rule is a tuple of relations, got the text {quoted(self.body, 60)}: "
+                f"write Rule({self.target!r:.60}, ({quoted(self.body, 60)},), …)."
             )
         if not isinstance(self.confidence, Real) or not self.confidence >= 0:
-            raise ConfigError(f"The confidence of a rule is a number from 0 to 1, got {self.confidence!r}.")
+            raise ConfigError(
+                f"The confidence of a rule is a number from 0 to 1, got {self.confidence!r:.60}."
+            )
         if self.kind not in KINDS:
-            raise ConfigError(f"The kind of a rule is one of {', '.join(KINDS)}, got {self.kind!r}.")
+            raise ConfigError(f"The kind of a rule is one of {', '.join(KINDS)}, got {self.kind!r:.60}.")
         if KINDS[self.kind].names_answer != (self.answer is not None):
             named = [name for name, entry in KINDS.items() if entry.names_answer]
             raise ConfigError(f"Rules of the kind {' or '.join(named)} name their answer, and no others do.")

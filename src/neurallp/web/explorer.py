@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from ..errors import UnknownNameError
+from ..errors import UnknownNameError, quoted
 from ..graph.arrays import Ids
 from ..graph.compilation import num_cores
 from ..graph.knowledge_base import KnowledgeBase, Split, split_triples
@@ -187,7 +187,9 @@ class Explorer:
         name, _, number = text.rpartition(":")
         query = self.reasoner.relations.operator_id(name)
         if int(number) >= len(self.rules(query)):
-            raise UnknownNameError(f"There is no rule {text!r}: {name} has {len(self.rules(query)):,} rules.")
+            raise UnknownNameError(
+                f"There is no rule {quoted(text)}: {quoted(name)} has {len(self.rules(query)):,} rules."
+            )
         return query, int(number)
 
     # Rules

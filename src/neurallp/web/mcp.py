@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 import numpy as np
 
 from .. import __version__
-from ..errors import ConfigError, NeuralLPError, UnknownNameError, import_extra
+from ..errors import ConfigError, NeuralLPError, UnknownNameError, import_extra, listed, quoted
 from ..graph.arrays import Ids
 from ..reasoning.reasoner import Reasoner
 
@@ -116,9 +116,7 @@ class Tools:
         if not isinstance(error, UnknownNameError) or not unknown:
             return str(error)
         similar = {name: self._similar(name) for name in unknown}
-        hints = [
-            f"Similar to {name!r}: {', '.join(map(repr, names))}." for name, names in similar.items() if names
-        ]
+        hints = [f"Similar to {quoted(name)}: {listed(names)}." for name, names in similar.items() if names]
         return " ".join([str(error), *hints])
 
 

@@ -28,3 +28,8 @@ def test_atoms_in_any_order_are_a_chain_or_none(body, expected):
 @pytest.mark.parametrize(("value", "text"), [(0.5, "0.5"), (1.0, "1.0"), (1e-7, "0.0000001"), (0.0, "0.0")])
 def test_numbers_have_a_point_and_no_exponent(value, text):
     assert decimal(value) == text
+
+
+def test_a_chain_never_returns_to_a_variable():
+    around = [Atom("s", "X", "A"), Atom("t", "A", "B"), Atom("u", "B", "A"), Atom("v", "A", "Y")]
+    assert find_chain(Atom("r", "X", "Y"), around) is None

@@ -166,3 +166,15 @@ def test_anyburl_has_one_line_for_each_rule_and_no_line_end_in_a_name():
 def test_a_line_without_a_body_is_no_chain():
     found = anyburl.parse("1\t1\t1.0\tr(X,Y) <= \n1\t1\t1.0\tr(X,Y) <= s(X,Y)\n", Path("rules.txt"))
     assert (len(found.rules), found.num_skipped) == (1, 1)
+
+
+@pytest.mark.parametrize("text", ["r(X,Y) <= s(anna,X), t(anna,Y)", "r <= s(X,Y)"])
+def test_a_constant_on_the_path_or_no_head_is_no_chain(text):
+    assert parsed(f"4\t2\t0.5\t{text}\n") == RuleFile(RuleSet([]), 1)
+
+
+def test_the_first_arrow_divides_head_and_body():
+    (chain,) = parsed("4\t2\t0.5\tr(X,Y) <= s <= t(X,Y)\n").rules
+    assert (chain.target, chain.body) == ("r", ("s <= t",))
+    (named,) = parsed("4\t2\t0.5\tr(X,anna) <= s <= t(X,A)\n").rules
+    assert (named.target, named.answer, named.body) == ("r", "anna", ("s <= t",))

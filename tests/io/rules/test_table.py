@@ -9,6 +9,7 @@ from neurallp import FormatError, Rule, RuleSet
 from neurallp.io.rules.table import (
     COLUMNS,
     format_rules,
+    make_rule,
     read_rules,
     recognizes,
     render,
@@ -104,7 +105,7 @@ def test_a_file_that_is_not_utf_8_is_refused(path):
 
 def test_a_table_is_recognised_by_its_columns():
     assert recognizes(format_rules([]))
-    assert recognizes("body\tconfidence\ttarget\nx")
+    assert recognizes("body\tconfidence\ttarget\nx\ny")
     assert not recognizes("body\tconfidence\nx")
     assert not recognizes("x\nbody\tconfidence\ttarget")
     assert render([Rule("r", ("s",), 0.5)], {}) == format_rules([Rule("r", ("s",), 0.5)])
@@ -120,3 +121,29 @@ def test_only_tabs_of_the_first_line_divide_columns():
     assert not recognizes("body confidence target\nx")
     assert recognizes("body\tconfidence\ttarget\tmore\nx\ny")
     assert not recognizes("x\nbody\tconfidence\ttarget\ny")
+
+
+def test_names_are_written_in_their_own_letters():
+    assert "frère(X, Y) <= père(X, Y)" in format_rules([Rule("frère", ("père",), 0.5)])
+
+
+def test_a_table_of_three_columns_and_the_text_is_enough(path):
+    path.write_text('target\tbody\tconfidence\tas text\n"r"\t["s"]\t0.5\tr <= s\n"r"\t["t"]\t0.5\n')
+    assert list(read_rules(path)) == [Rule("r", ("s",), 0.5), Rule("r", ("t",), 0.5)]
+
+
+@pytest.mark.parametrize("pair", [[1, 1], [1, 0], [-1, 1], [0, 3]])
+def test_an_inequality_is_between_two_positions_of_the_path_the_earlier_first(path, pair):
+    with pytest.raises(
+        ValueError, match=r"^inequalities must be two positions of the path, the earlier first"
+    ):
+        make_rule({"target": "r", "body": ["s", "t"], "confidence": 0.5, "inequalities": [pair]})
+    rule = make_rule({"target": "r", "body": ["s", "t"], "confidence": 0.5, "inequalities": [[0, 2]]})
+    assert rule.inequalities == ((0, 2),)
+
+
+def test_what_is_wrong_with_a_line_is_told_in_eighty_characters_and_so_is_the_line(path):
+    line = '"' + "x" * 100 + '"\t["s"]\t0.5\t"' + "y" * 100 + '"'
+    path.write_text(f"target\tbody\tconfidence\tkind\trule\n{line}\n")
+    kinds = "The kind of a rule is one of chain, prior, unary, anchored, mirrored, against,"
+    assert message_of(path) == f"{path}:2: not a rule ({kinds}…): {line[:80]!r}…."

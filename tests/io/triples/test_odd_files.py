@@ -257,3 +257,33 @@ def test_a_first_line_like_no_other_is_reported_as_a_header_and_others_are_not(t
         assert len(load(path, ("person", "kinship", "relative")).facts) == 4
         load(write(tmp_path, "plain.csv", family))
         load(write(tmp_path, "unique.csv", "a,b,c\nd,e,f\ng,h,i\nj,k,l\nm,n,o\n"))
+
+
+LONG = "x" * 5000
+ROWS = "".join(f"h{i}\tr\tt{i % 2}\n" for i in range(6))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"anna\t~{LONG}\tbob\n",  # a relation like an inverse
+        f"{LONG}\tr\t{LONG}\n",  # a single entity
+        f"anna\t{LONG}\n",  # two fields
+        f"{LONG}\t\tbob\n",
+        f"{LONG}1\t{LONG}2\t{LONG}3\n{ROWS}",  # a header
+        "".join(f"{LONG}{i}\t{1950 + i}\tw{i}\n" for i in range(9)),  # a table of entities
+        "".join(f"{LONG}{i}\t{LONG}\ta\tb{i}\n" for i in range(9)),  # four columns
+    ],
+)
+def test_no_name_makes_a_message_or_a_warning_long(tmp_path, text):
+    (tmp_path / "facts.tsv").write_text(text)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            load(tmp_path / "facts.tsv")
+        except DataError as error:
+            told = [str(error)]
+        else:
+            told = [str(warning.message) for warning in warned]
+    assert told
+    assert max(map(len, told)) < 700

@@ -52,6 +52,10 @@ def test_what_is_no_xml_is_reported_with_its_line(tmp_path):
     assert "a.rdf:1: not RDF/XML (mismatched tag)" in message_of(tmp_path, "a.rdf", rdf("<e:a></e:b>"))
 
 
+def test_a_fault_of_no_line_is_reported_without_one(tmp_path):
+    assert "a.rdf: XML namespaces are required in RDF/XML." in message_of(tmp_path, "a.rdf", "<r></r>")
+
+
 @pytest.mark.parametrize("suffix", ["nt", "ttl"])
 def test_triples_quoted_within_each_other_are_refused_when_too_deep(tmp_path, suffix):
     depth = 100_000

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ...errors import DataError, DataWarning, FormatError, require_choice
+from ...errors import DataError, DataWarning, FormatError, quoted, require_choice
 from ...rules.rule import Rule
 from ..files import AnyPath, atomic_write, read_utf8
 from ..names import find_unwritable
@@ -79,7 +79,7 @@ def export_scored(
     entities = {name for rule in _scored_rules(weighted) for name in (rule.answer, rule.end) if name}
     for name in [*weighted.relations, *sorted(entities)]:
         if why := find_unwritable(name):
-            raise FormatError(f"Name {name!r} {why}. Rename it.")
+            raise FormatError(f"Name {quoted(name)} {why}. Rename it.")
     atomic_write(path, _module(SCORED[form]).render(weighted, calibration))
 
 
@@ -113,7 +113,7 @@ def _module(name: str) -> Any:
 def _require_writable(rules: Iterable[Rule]) -> None:
     for name in {name for rule in rules for name in (rule.target, *rule.body)}:
         if why := find_unwritable(name):
-            raise FormatError(f"Relation {name!r} {why}. Rename it.")
+            raise FormatError(f"Relation {quoted(name)} {why}. Rename it.")
 
 
 def import_rules(path: AnyPath, form: str) -> RuleFile:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...errors import ConfigError, FormatError
+from ...errors import ConfigError, FormatError, brief
 from ...graph.vocabulary import inverse_name
 from ...rules.rule import Rule
 from .atoms import Atom, body_atoms, find_chain
@@ -34,12 +34,15 @@ def render(rules: Sequence[Rule], prefixes: Mapping[str, str]) -> str:
 
 def _line(rule: Rule) -> str:
     if rule.measured_confidence is None:
-        raise ConfigError(f"AnyBURL needs counts, and {rule} has none. Count them on facts: give DATA.")
+        raise ConfigError(
+            f"AnyBURL needs counts, and {brief(rule)} has none. Count them on facts: give DATA."
+        )
     atoms = [f"{atom.relation}({atom.head},{atom.tail})" for atom in body_atoms(rule)]
     text = f"{rule.target}(X,Y) <= {', '.join(atoms)}"
     if re.search("[\t\r\n]", text) or _chain(text) != (rule.target, rule.body):
         raise FormatError(
-            f"AnyBURL cannot represent {rule}. Leave it out, or rename relations that contain brackets."
+            f"AnyBURL cannot represent {brief(rule)}. Leave it out, or rename relations that contain "
+            "brackets."
         )
     return f"{rule.num_predictions}\t{rule.support}\t{rule.measured_confidence}\t{text}\n"
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import FormatError
+from ...errors import FormatError, quoted
 from ...rules.rule import Rule, RuleSet
 
 
@@ -37,7 +37,7 @@ def parse_lines(
         try:
             found.append(parse(line))
         except (ValueError, OverflowError):
-            faults.append(f"{path}:{number}: expected {fields}; got {line!r:.80}.")
+            faults.append(f"{path}:{number}: expected {fields}; got {quoted(line, 80)}.")
     if faults:
         raise FormatError.collected(faults)
     rules = [rule for rule in found if rule is not None]

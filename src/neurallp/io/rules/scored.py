@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...config import KINDS
-from ...errors import FormatError
+from ...errors import FormatError, quoted
 from ...graph.vocabulary import Relations
 from ...weighting.kinds import get_kind
 from ...weighting.kinds.base import Candidate
@@ -47,7 +47,7 @@ def scored_rules(weighted: WeightedRules) -> Iterator[ScoredRule]:
     for query, own in weighted.queries.items():
         for number, candidate in enumerate(own.rules):
             if candidate.kind not in SCORED_KINDS:
-                raise FormatError(f"No scored export defines rules of the kind {candidate.kind!r}.")
+                raise FormatError(f"No scored export defines rules of the kind {quoted(candidate.kind)}.")
             weights = own.weights[number].tolist()
             if any(weights):
                 yield ScoredRule(

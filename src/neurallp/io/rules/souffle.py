@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from ...errors import FormatError
+from ...errors import FormatError, quoted
 from ...rules.rule import Rule
 from .atoms import decimal
 from .logic import Dialect, entity_clauses
@@ -20,7 +20,9 @@ ENTITY_DECLARATION = ".decl entity(name: symbol)\n"
 def quote_symbol(name: str) -> str:
     """Return a name as a string of Soufflé."""
     if "\0" in name:
-        raise FormatError(f"Soufflé cannot hold {name!r}: it ends a name at a null character. Rename it.")
+        raise FormatError(
+            f"Soufflé cannot hold {quoted(name)}: it ends a name at a null character. Rename it."
+        )
     escapes = {"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
     return '"' + "".join(escapes.get(c, c) for c in name) + '"'
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...errors import FormatError, NeuralLPError, brief
+from ...errors import FormatError, NeuralLPError, brief, quoted
 from ...rules.rule import Rule, RuleSet
 from ..files import AnyPath, atomic_write, read_utf8
 from ..names import safe_cell
@@ -78,13 +78,13 @@ def parse(text: str, path: Path) -> RuleFile:
     lines = text.split("\n")
     columns = lines[0].split("\t")[:-1]
     if not set(columns) <= {*COLUMNS} or not {"target", "body", "confidence"} <= {*columns}:
-        raise FormatError(f"{path}:1: expected the columns {', '.join(COLUMNS)}, got {lines[0]!r:.80}.")
+        raise FormatError(f"{path}:1: expected the columns {', '.join(COLUMNS)}, got {quoted(lines[0], 80)}.")
     rules, faults = [], []
     for number, line in enumerate(lines[1:], 2):
         try:
             rules += [_parse_line(line, columns)] if line else []
         except (ValueError, TypeError, RecursionError, NeuralLPError) as error:
-            faults.append(f"{path}:{number}: not a rule ({brief(error, 80)}): {line!r:.80}.")
+            faults.append(f"{path}:{number}: not a rule ({brief(error, 80)}): {quoted(line, 80)}.")
     if faults:
         raise FormatError.collected(faults)
     return RuleFile(RuleSet(rules))

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ConfigError, DataError, DataWarning, FormatError
+from ...errors import ConfigError, DataError, DataWarning, FormatError, brief, quoted
 from ...graph.knowledge_base import KnowledgeBase, Split, Triple, name_parts
 from ...graph.vocabulary import INVERSE_MARK, is_inverse
 from ..files import AnyPath, TripleFile, missing, suffix_of
@@ -73,7 +73,7 @@ def load(data: Data, columns: Sequence[str] = (), *, numbers: bool = False) -> K
     _require_known_relations(split.relations[num_relations:], files)
     if num_entities < 2:
         only = split.entities[0]
-        raise DataError(f"{path}: {only!r} is the only entity with facts; there must be at least two.")
+        raise DataError(f"{path}: {quoted(only)} is the only entity with facts; there must be at least two.")
     if unseen := split.entities[num_entities:]:
         warnings.warn(_describe_unseen(path, unseen), DataWarning, stacklevel=2)
     return split if path.is_dir() else split.known
@@ -224,8 +224,8 @@ def _warn_of_layout(file: TripleFile) -> None:
 def _warn_of_header(file: TripleFile) -> None:
     if file.lines and (first := layout.suspect_header(file.triples)):
         where = f"{file.path}:{file.lines[0]}"
-        told = f"{where}: {', '.join(first)} may be a header: none of its names occurs again."
-        advice = f"If it is, and column 2 holds relations, give --columns {','.join(first)}."
+        told = f"{where}: {brief(', '.join(first))} may be a header: none of its names occurs again."
+        advice = f"If it is, and column 2 holds relations, give --columns {brief(','.join(first))}."
         warnings.warn(f"{told} {advice}", DataWarning, stacklevel=4)
 
 
@@ -257,13 +257,15 @@ def _require_known_relations(unseen: Iterable[str], files: dict[str, TripleFile]
                 places[relation] = f"{file.path}:{line}" if line else str(file.path)
     if places:
         why = "has no fact to learn from. Add some to train or remove the line."
-        raise FormatError.collected([f"{place}: relation {name!r} {why}" for name, place in places.items()])
+        raise FormatError.collected(
+            [f"{place}: relation {quoted(name)} {why}" for name, place in places.items()]
+        )
 
 
 def _describe_unseen(path: Path, unseen: Sequence[str]) -> str:
     return (
-        f"{path}: {len(unseen):,} of the entities in valid and test have no fact, for example {unseen[0]!r}. "
-        "No rule can answer questions about them."
+        f"{path}: {len(unseen):,} of the entities in valid and test have no fact, for example "
+        f"{quoted(unseen[0])}. No rule can answer questions about them."
     )
 
 
@@ -276,8 +278,8 @@ def _require_writable(path: Path, rows: list[Triple]) -> None:
     delimiter = text.DELIMITERS.get(suffix_of(path), ("",))[0]
     names = dict.fromkeys(name for row in rows for name in row)
     marked = dict.fromkeys(row[1] for row in rows if is_inverse(row[1]))
-    faults = [f"name {name!r} {why}" for name in names if (why := find_unwritable(name, delimiter))]
-    faults += [f"relation {name!r} starts with {INVERSE_MARK!r}" for name in marked]
-    faults += [f"name {name!r} has a NUL character" for name in names if NUL in name]
+    faults = [f"name {quoted(name)} {why}" for name in names if (why := find_unwritable(name, delimiter))]
+    faults += [f"relation {quoted(name)} starts with {INVERSE_MARK!r}" for name in marked]
+    faults += [f"name {quoted(name)} has a NUL character" for name in names if NUL in name]
     if faults:
         raise FormatError.collected([f"{path}: {fault}. Rename it." for fault in faults])

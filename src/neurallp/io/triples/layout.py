@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...errors import ConfigError, FormatError
+from ...errors import ConfigError, FormatError, brief, quoted
 from ...graph.knowledge_base import Triple
 from ...graph.numbers import parse_value
 from ...graph.spelling import one_line
@@ -83,7 +83,7 @@ def parse_columns(given: str | None) -> tuple[str, ...]:
     if len(names) != 3 or not all(names):
         raise ConfigError(
             "--columns takes the columns of head, relation and tail, by name or number, such as 1,3,2 "
-            f"or person,knows,friend, got {given!r}."
+            f"or person,knows,friend, got {quoted(given)}."
         )
     return names
 
@@ -106,11 +106,11 @@ def place_columns(columns: Sequence[str], names: Sequence[str], owner: str) -> t
     if all(column.isdecimal() for column in columns) and not {*columns} <= {*names}:
         places = tuple(int(column) - 1 for column in columns)
         if not all(0 <= place < len(names) for place in places):
-            raise FormatError(f"{owner} has {len(names)} columns, not --columns {','.join(columns)}.")
+            raise FormatError(f"{owner} has {len(names)} columns, not --columns {brief(','.join(columns))}.")
         return places, bool(find_columns(names))
     lower = [name.lower() for name in names]
     if missing := [column for column in columns if column.lower() not in lower]:
-        raise FormatError(f"{owner} has no column {missing[0]!r}. It has {', '.join(names)}.")
+        raise FormatError(f"{owner} has no column {quoted(missing[0])}. It has {brief(', '.join(names))}.")
     return tuple(lower.index(column.lower()) for column in columns), True
 
 
@@ -176,7 +176,7 @@ def suspect_table(triples: Sequence[Triple]) -> str:
     is_varied = len(rows) >= MIN_ROWS_OF_ORDER and 2 * len(values) > len(rows)
     if num_numbers < 0.9 * len(rows) and (not is_varied or suspect_order(triples)):
         return ""
-    head, relation, tail = map(one_line, rows[0])
+    head, relation, tail = (brief(one_line(name), 60) for name in rows[0])
     return (
         f"column 2 was read as the relation, as in {relation}({head}, {tail}). If each row describes one "
         "entity, write a line for each cell instead: entity, column name, value. If the relation is in "

@@ -5,14 +5,15 @@ not an IRI is written as one under `urn:neurallp:`, percent-encoded, and decoded
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ...errors import FormatError, brief, import_extra
+from ...errors import FormatError, brief, import_extra, quoted
 from ...graph.iris import OWN, PREFIXES, shorten
 from ...graph.knowledge_base import Triple
 from ...graph.numbers import parse_value
@@ -105,18 +106,10 @@ def _is_value(term: str) -> bool:
 def _parse(path: Path, numbers: bool = False) -> tuple[Iterable[str], list[Triple], dict[str, str], int]:
     """Return terms and triples in N-Triples notation, the prefixes, and the number of literal objects."""
     ox = import_extra("pyoxigraph", "formats")
-    content = read_bytes(path)
-    require_shallow(path, content)
-    parser = ox.parse(input=content, format=_format(path))
-    with as_error(
-        lambda why: FormatError(f"{path}: not RDF ({why}). Write or download it again."), SyntaxError
-    ):
-        try:
-            # Splitting lines of N-Triples takes a third of the time of reading terms from Triple objects.
-            triples = (quad.triple for quad in parser) if suffix_of(path) in QUADS else parser
-            lines = ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES).decode().split("\n")[:-1]
-        except SyntaxError as error:
-            raise FormatError(f"{path}:{error.lineno}: {brief(error.msg)}.") from error
+    with _parsing(path) as parser:
+        # Splitting lines of N-Triples takes a third of the time of reading terms from Triple objects.
+        triples = (quad.triple for quad in parser) if suffix_of(path) in QUADS else parser
+        lines = ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES).decode().split("\n")[:-1]
     terms: dict[str, str] = {}
     one = terms.setdefault  # share one string object among all occurrences of a term
     rows = []
@@ -130,16 +123,28 @@ def _parse(path: Path, numbers: bool = False) -> tuple[Iterable[str], list[Tripl
 def read_literals(path: Path, iri: str) -> list[tuple[str, str, str | None]]:
     """Return the values of a property that are literals: the subject's name, value and language."""
     ox = import_extra("pyoxigraph", "formats")
-    parser = ox.parse(input=read_bytes(path), format=_format(path))
-    try:
+    with _parsing(path) as parser:
         found = [
             (_name(str(quad.subject)), quad.object)
             for quad in parser
             if quad.predicate.value == iri and isinstance(quad.object, ox.Literal)
         ]
-    except SyntaxError as error:
-        raise FormatError(f"{path}:{error.lineno}: {error.msg}.") from error
     return [(name, each.value, each.language) for name, each in found]
+
+
+@contextmanager
+def _parsing(path: Path) -> Iterator[Any]:
+    """Yield the parser of a file that is not too deep for it; what it raises becomes one error of ours."""
+    content = read_bytes(path)
+    require_shallow(path, content)
+    with as_error(
+        lambda why: FormatError(f"{path}: not RDF ({why}). Write or download it again."), SyntaxError
+    ):
+        try:
+            yield import_extra("pyoxigraph", "formats").parse(input=content, format=_format(path))
+        except SyntaxError as error:
+            where = f"{path}:{error.lineno}" if error.lineno else path
+            raise FormatError(f"{where}: {brief(error.msg)}.") from error
 
 
 def _format(path: Path) -> Any:
@@ -179,7 +184,7 @@ def _entity(name: str, names: Names) -> Any:
 def _require_element_names(path: Path, relations: Mapping[str, Any]) -> None:
     """Raise where a relation cannot be an XML element, as RDF/XML must write it."""
     faults = [
-        f"{path}: relation {name!r} cannot be an XML element. Rename it, or write .ttl or .nt."
+        f"{path}: relation {quoted(name)} cannot be an XML element. Rename it, or write .ttl or .nt."
         for name, term in relations.items()
         if not re.search(r"[^\W\d][\w.-]*$", term.value)
     ]

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ...errors import FormatError
+from ...errors import FormatError, brief, quoted
 from ..files import suffix_of
 from ..limits import require_within
 
@@ -52,7 +52,7 @@ def _check_xml(path: Path, content: bytes) -> None:
         message = expat.ErrorString(error.code)
         raise FormatError(f"{path}:{error.lineno}: not RDF/XML ({message}).") from error
     except ValueError as error:
-        raise FormatError(f"{path}: not RDF/XML ({error}).") from error
+        raise FormatError(f"{path}: not RDF/XML ({brief(error)}).") from error
 
 
 class _Checker:
@@ -74,8 +74,8 @@ class _Checker:
         """Refuse an entity that is made of others, or that is in another file."""
         if is_parameter or value is None or "&" in value:
             raise FormatError(
-                f"{self.path}: the entity {name[:40]!r} is not plain text, so its size is not known. Write "
-                "the file without it."
+                f"{self.path}: the entity {quoted(name, 40)} is not plain text, so its size is not known. "
+                "Write the file without it."
             )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import DataError, import_extra
+from ...errors import DataError, import_extra, quoted
 from ...graph.iris import OWN, PREFIXES
 from ...graph.knowledge_base import Triple
 from ..duckdb import Database
@@ -85,7 +85,7 @@ def _n_triples(files: list[Path], database: Database) -> int:
         "WHERE NOT regexp_matches(line, '^\\s*(#.*)?$')"
     )
     if bad := database.rows(f"SELECT line FROM ({parsed}) WHERE part['head'] = '' LIMIT 1"):
-        raise DataError(f"{files[0].parent}: not N-Triples: {bad[0][0]!r}.")
+        raise DataError(f"{files[0].parent}: not N-Triples: {quoted(bad[0][0], 80)}.")
     is_literal = "(starts_with(part['tail'], '\"') OR starts_with(part['tail'], '<<'))"
     ((num_literals,),) = database.rows(f"SELECT count(*) FROM ({parsed}) WHERE {is_literal}")
     chosen = ", ".join(f"{_shortened(f'part[{literal(name)}]')} AS {name}" for name in COLUMNS)

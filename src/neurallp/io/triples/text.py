@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...errors import FormatError
+from ...errors import FormatError, quoted
 from ...graph.knowledge_base import Triple
 from ...graph.vocabulary import INVERSE_MARK, is_inverse
 from ..files import TripleFile, atomic_write, read_bytes, suffix_of
@@ -230,7 +230,7 @@ def find_fault(fields: Sequence[str], delimiter: str) -> str:
     if len(fields) == 3 and all(fields) and not is_inverse(fields[1]) and NUL not in "".join(fields):
         return ""
     row = (SEPARATORS[delimiter] or " ").join(fields)
-    shown = repr(row if len(row) <= 80 else row[:79] + "…")
+    shown = quoted(row, 80)
     if len(fields) != 3:
         return f"expected 3 {delimiter}-separated fields (head, relation, tail), got {len(fields)}: {shown}."
     if not all(fields):
@@ -238,7 +238,7 @@ def find_fault(fields: Sequence[str], delimiter: str) -> str:
     for column, name in zip(COLUMNS, fields, strict=True):
         if NUL in name:
             return f"the {column} has a NUL character (code 0): {shown}. Remove it, or save as UTF-8 text."
-    return f"relation {fields[1]!r} starts with {INVERSE_MARK!r}, which marks an inverse. Rename it."
+    return f"relation {quoted(fields[1])} starts with {INVERSE_MARK!r}, which marks an inverse. Rename it."
 
 
 # Writing
