@@ -173,3 +173,10 @@ def test_a_figure_that_fails_leaves_no_file(tmp_path):
     with pytest.raises(RuntimeError), figure_at(tmp_path / "figure.png", 1, 1):
         raise RuntimeError
     assert not list(tmp_path.iterdir())
+
+
+def test_no_name_is_a_formula_a_line_end_or_a_control_character_of_a_figure(tmp_path):
+    rule = Rule("a$x_{$", ("$\\frac{$", "one\ntwo", "\x1b[31mred"), 0.5)
+    draw_rules([rule], tmp_path / "rules.svg")
+    found = re.findall("<!-- (.*?) -->", (tmp_path / "rules.svg").read_text())
+    assert {"$\\frac{$", r"one\ntwo", r"\x1b[31mred", "a$x_{$(X, Y)"} <= {*found}

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .errors import ConfigError, require_choice
 from .graph.arrays import Floats
+from .graph.spelling import one_line
 from .graph.vocabulary import is_inverse, relation_of
 from .io.files import replacing
 from .neural.model import NeuralLP
@@ -153,8 +154,10 @@ def _heat_map(
 
 
 def _short(name: str, max_length: int) -> str:
-    """Return a name of at most `max_length` characters; a longer one loses its beginning."""
-    return name if len(name) <= max_length else "…" + name[1 - max_length :]
+    """Return a name as a text of a figure: on one line, and a long one without its beginning."""
+    name = one_line(name)
+    name = name if len(name) <= max_length else "…" + name[1 - max_length :]
+    return name.replace("$", r"\$")  # what stands between two dollars would be a formula
 
 
 # Rules

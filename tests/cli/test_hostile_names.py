@@ -38,6 +38,15 @@ def hostile(tmp_path_factory):
     rules = [{"target": uncle, "body": [father, brother], "confidence": 0.5}]
     (folder / "rules.json").write_text(json.dumps(rules))
     (folder / "rules.txt").write_text("3\t2\t0.6\tun\x1b[31mcle(X,Y) <= fa\x9bther(X,A), brother(A,Y)\n")
+    labels = [
+        f"{name}\tlabel{i}{HOSTILE[i % 5]}"
+        for i, name in enumerate(people)
+        if "\n" not in name + HOSTILE[i % 5]
+    ]
+    (folder / "labels.tsv").write_text("\n".join(labels).replace("\r", ""), newline="\n")
+    asked = [f"whom [{one}] \x1b[31mknows?\t{other}\n" for one, other in ring if "\n" not in one + other]
+    (folder / "questions.tsv").write_text("".join(asked), newline="\n")
+    (folder / "bad.tsv").write_text("a\tr\tb\n\x1b]0;owned\x07\tr\n\x1b[31mred\t~\x9br\tc\n")
     for name in ("facts.parquet", "split/train.parquet"):
         (folder / name).parent.mkdir(exist_ok=True)
         write_triples(folder / name, facts)
@@ -100,7 +109,28 @@ def commands(given, out):
         ["learn", given.split, "--no-weigh", "--epochs", 1, "--out", out / f"learned{uncle}"],
         ["qa", "ask", out / f"learned{uncle}", facts, f"who is [{person}]"],
         ["plot", "rules", model, "--relation", uncle, "--out", out / "rules.svg"],
+        ["plot", "attention", out / f"learned{uncle}", "--relation", uncle, "--out", out / f"{person}.svg"],
+        ["plot", "reliability", model, given.split, "--out", out / f"{person}.svg"],
         ["data", "get", uncle],
+        *more_commands(given, out, asked),
+    ]
+
+
+def more_commands(given, out, asked):
+    """Return lines with options and files that print names of their own."""
+    model, facts, labels, words = given.model, given.facts, given.folder / "labels.tsv", out / "words"
+    questions = given.folder / "questions.tsv"
+    small = ["--embedding-size", 4, "--hidden-size", 4, "--epochs", 1, "--verbose"]
+    return [
+        ["ask", model, facts, *asked, "--labels", labels],
+        ["explain", model, facts, given.person, given.uncle, given.answer, "--labels", labels],
+        ["rules", model, facts, "--few", 1],
+        ["describe", given.folder / "bad.tsv"],
+        ["--debug", "ask", model, facts, "--head", f"{given.person}x", "--relation", given.uncle],
+        ["qa", "learn", facts, questions, "--out", words, *small],
+        ["qa", "ask", words, facts, f"whom [{given.person}] knows?", "--min-probability", 0],
+        ["qa", "ask", words, facts, f"whom [{given.person}x] knows?"],
+        ["qa", "evaluate", words, facts, questions],
     ]
 
 
@@ -110,9 +140,11 @@ EXPORTED = ("tsv", "json", "sql", "sparql", "anyburl", "souffle", "problog", "sc
 def test_no_command_prints_a_name_that_is_not_neutral(run, hostile, tmp_path):
     for arguments in commands(hostile, tmp_path):
         _, out, err = run(*arguments)
-        assert "Traceback" not in err, err
+        assert "Traceback" not in err or "--debug" in arguments, err
         assert not CONTROLS.search(out + err), (arguments, out, err)
         assert "one\ntwo" not in out + err, (arguments, out, err)
+        # No character is left out either, so that different names look different.
+        assert not re.search(r"owned(?!\\x07|\\u0007|_)|backfront", out + err), (arguments, out, err)
 
 
 def test_every_command_is_among_them(hostile, tmp_path):

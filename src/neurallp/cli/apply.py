@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.markup import escape
 
 from .options import Data, Json, LeastProbability, MaxAnswers, Predicted, Source, WithKnown
-from .output import console, print_json, progress
+from .output import console, markup, print_json, progress
 
 if TYPE_CHECKING:
     from ..graph.packed import PackedKnowledgeBase
@@ -69,7 +68,7 @@ def apply(
         return
     num_rows = sum(each["rows"] for each in summary.files.values())
     left = f" {len(summary.left_out)} rules were left out: see summary.json." if summary.left_out else ""
-    console.print(escape(f"{num_rows:,} answers in {out}.{left}"), soft_wrap=True)
+    console.print(markup(f"{num_rows:,} answers in {out}.{left}"), soft_wrap=True)
 
 
 def _rules_of(model: Path, min_probability: float) -> "tuple[WeightedRules, Calibration | None]":
@@ -114,6 +113,6 @@ def _show(costs: "list[Cost]", as_json: bool) -> None:
     for cost in ordered[:MAX_SHOWN]:
         mark = "  too many rows: leave it out with --max-rows" if cost.rows > EXPLODING else ""
         size = f"{cost.rows:>15,} rows {cost.num_bytes / 1e9:>9,.2f} GB {cost.minutes:>8,.1f} CPU min"
-        console.print(escape(f"{size}  {cost.text}{mark}"), soft_wrap=True)
+        console.print(markup(f"{size}  {cost.text}{mark}"), soft_wrap=True)
     rows, minutes = sum(cost.rows for cost in costs), sum(cost.minutes for cost in costs)
     console.print(f"{len(costs):,} rules: {rows:,} rows, {minutes:,.1f} CPU minutes (estimated).")

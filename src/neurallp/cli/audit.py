@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from .completion import complete_entity, complete_relation
 from .options import Data, Json, Reasons, SafeCsv, Source, load_reasoner
-from .output import console, plain_table, print_json, print_line, progress, readable, show_probability
+from .output import console, markup, plain_table, print_json, print_line, progress, readable, show_probability
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -68,5 +67,5 @@ def audit_table(found: "Audit") -> "Table":
     table.add_column("fact")
     for doubt in found.doubts:
         lines = [doubt.fact, *(f"  {line}" for line in doubt.reasons)]
-        table.add_row(show_probability(doubt.probability), escape(readable("\n".join(lines))))
+        table.add_row(show_probability(doubt.probability), markup(readable("\n".join(lines))))
     return table

@@ -3,10 +3,9 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from .options import Json
-from .output import console, plain_table, print_json, print_line, progress, say
+from .output import console, markup, plain_table, print_json, print_line, progress, say
 
 if TYPE_CHECKING:
     from ..datasets.registry import PublicSet
@@ -43,9 +42,9 @@ def list_sets(as_json: Json = False) -> None:
     table = plain_table("name", "here", "licence", "what")
     for row in rows:
         cells = (row["name"], "yes" if row["is_here"] else "", row["licence"], row["title"])
-        table.add_row(*(escape(str(cell)) for cell in cells))
+        table.add_row(*(markup(str(cell)) for cell in cells))
     console.print(table)
-    console.print(f"\nIn {escape(str(folder))} (NEURALLP_DATA names another folder).", soft_wrap=True)
+    console.print(f"\nIn {markup(str(folder))} (NEURALLP_DATA names another folder).", soft_wrap=True)
 
 
 @data.command()
@@ -82,7 +81,7 @@ def verify(
         table = plain_table("file", "content")
         for name, judged in found.items():
             for file, judgement in judged.items():
-                table.add_row(escape(f"{name}/{file}"), judgement)
+                table.add_row(markup(f"{name}/{file}"), judgement)
         console.print(table)
     if any(judgement in ("wrong", "missing") for judged in found.values() for judgement in judged.values()):
         raise typer.Exit(1)

@@ -4,10 +4,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.markup import escape
 
 from .options import Json
-from .output import console, marked_rules_table, measures_table, print_json
+from .output import console, marked_rules_table, markup, measures_table, print_json
 from .serve import Browser, Port, start
 
 if TYPE_CHECKING:
@@ -137,6 +136,6 @@ def _show(rules: "RuleSet", proof: "Proof", metrics: dict[str, Any]) -> None:
     console.print(
         f"\n[bold]Who is {answer.source}'s {answer.query}?[/] It is not in the facts. Answer: {answer.entity}"
     )
-    console.print(escape(str(proof)))
+    console.print(markup(str(proof)))
     console.print("\n[bold]Ranks[/] of the answers of held-out facts")
     console.print(measures_table(metrics))

@@ -7,10 +7,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from .options import Json
-from .output import console, print_json, progress, say, show_warning
+from .output import console, markup, print_json, progress, say, show_warning
 
 if TYPE_CHECKING:
     from ..experiments.run import Job
@@ -50,7 +49,7 @@ def experiment(
     if as_json:
         print_json([table.as_dict() for table in tables])
     else:
-        console.print(escape("\n".join(table.as_markdown() for table in tables)), soft_wrap=True)
+        console.print(markup("\n".join(table.as_markdown() for table in tables)), soft_wrap=True)
 
 
 @contextmanager

@@ -57,9 +57,14 @@ def _local_names(names: Vocabulary) -> dict[str, str]:
     return unambiguous(names)
 
 
+def markup(text: str) -> str:
+    """Return markup that prints a text; what Rich would leave out, such as a bell, is spelled out."""
+    return escape(neutral(text))
+
+
 def shown_name(text: str) -> str:
     """Return a name, or a text of one line, as markup of one line."""
-    return escape(one_line(readable(text)))
+    return markup(one_line(readable(text)))
 
 
 class SafeConsole(Console):
@@ -86,12 +91,12 @@ def say(text: str) -> None:
     if verbosity.get() < 0:
         return
     stamped = verbosity.get() > 0 or not log.is_terminal
-    log.print(escape(f"{datetime.now():%H:%M:%S} {text}" if stamped else text), soft_wrap=True)
+    log.print(markup(f"{datetime.now():%H:%M:%S} {text}" if stamped else text), soft_wrap=True)
 
 
 def note(text: str) -> None:
     """Print a line to stderr, whether that is a terminal or not."""
-    log.print(escape(text), soft_wrap=True)
+    log.print(markup(text), soft_wrap=True)
 
 
 class Bar:
@@ -144,23 +149,23 @@ def progress(
 
 def print_line(text: str) -> None:
     """Print a line as it is, but for IRIs, which are cut to their local names."""
-    console.print(escape(readable(text)), soft_wrap=True)
+    console.print(markup(readable(text)), soft_wrap=True)
 
 
 def show_traceback(text: str) -> None:
     """Print a traceback, in which names may occur too."""
-    log.print(escape(text), soft_wrap=True)
+    log.print(markup(text), soft_wrap=True)
 
 
 def show_error(error: Exception | str) -> None:
     """Print what went wrong and what to do."""
-    log.print(f"[bold red]Error:[/] {escape(str(error))}", soft_wrap=True)
+    log.print(f"[bold red]Error:[/] {markup(str(error))}", soft_wrap=True)
 
 
 def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a warning as a note, without the line of code it came from; nothing with --quiet."""
     if verbosity.get() >= 0:
-        log.print(f"[yellow]Note:[/] {escape(str(message))}", soft_wrap=True)
+        log.print(f"[yellow]Note:[/] {markup(str(message))}", soft_wrap=True)
 
 
 def print_json(value: Any) -> None:

@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from .options import Data, Json, existing_source
-from .output import console, print_json
+from .output import console, markup, print_json
 
 
 def pack(
@@ -38,7 +37,7 @@ def pack(
         return
     skipped = f", {found.num_literals:,} literals skipped" if found.num_literals else ""
     console.print(
-        escape(
+        markup(
             f"{found.num_facts:,} facts of {found.num_relations:,} relations between {found.num_entities:,} "
             f"entities in {out}: {found.num_bytes / max(found.num_facts, 1):.1f} bytes a fact{skipped}."
         ),

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from .options import (
     Data,
@@ -21,7 +20,7 @@ from .options import (
     load_all,
     load_labels,
 )
-from .output import console, print_json, progress
+from .output import console, markup, print_json, progress
 
 if TYPE_CHECKING:
     from ..reasoning.answers import Predictions
@@ -65,7 +64,7 @@ def predict(
     if as_json:
         print_json({"out": str(out), "questions": total, "answers": num_rows})
     else:
-        console.print(escape(f"{num_rows:,} answers to {total:,} questions in {out}."), soft_wrap=True)
+        console.print(markup(f"{num_rows:,} answers to {total:,} questions in {out}."), soft_wrap=True)
 
 
 def _watch(batches: "Iterable[Predictions]", total: int, quiet: bool) -> "Iterator[Predictions]":

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from ..config import Preset, QuestionConfig, QuestionTrainingConfig
 from .options import (
@@ -21,7 +20,7 @@ from .options import (
     require_new,
     with_settings,
 )
-from .output import console, print_json, question_measures_table, say, show_error
+from .output import console, markup, print_json, question_measures_table, say, show_error
 from .stopping import exit_code
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ def _report(
         f"Hits@1 {best.metrics['hits@1']:.3f} on held-out questions."
     )
     console.print(
-        f'Model in {escape(str(out))}. Next: neurallp qa ask {escape(str(out))} DATA "…"', soft_wrap=True
+        f'Model in {markup(str(out))}. Next: neurallp qa ask {markup(str(out))} DATA "…"', soft_wrap=True
     )
 
 
@@ -218,14 +217,14 @@ def show_answers(found: "WordAnswers") -> None:
     from ..qa.answers import rule_in_words
 
     if found.note:
-        console.print(f"[yellow]Note:[/] {escape(found.note)}", soft_wrap=True)
+        console.print(f"[yellow]Note:[/] {markup(found.note)}", soft_wrap=True)
     if found.claimed is not None:
         _show_claim(found)
     for rule in dict.fromkeys(answer.rule for answer in found.answers):
         for answer in (answer for answer in found.answers if answer.rule == rule):
             _show_answer(answer)
-        console.print(f"  rule: {escape(str(rule))}  (confidence {rule.confidence:.2f})", soft_wrap=True)
-        console.print(f"  {escape(rule_in_words(rule, found.source))}", soft_wrap=True)
+        console.print(f"  rule: {markup(str(rule))}  (confidence {rule.confidence:.2f})", soft_wrap=True)
+        console.print(f"  {markup(rule_in_words(rule, found.source))}", soft_wrap=True)
 
 
 def _show_claim(found: "WordAnswers") -> None:
@@ -234,13 +233,13 @@ def _show_claim(found: "WordAnswers") -> None:
         console.print(f"[bold]Yes[/], {_probability(found.claim)}.", soft_wrap=True)
         return
     told = f"{found.claimed} is not among the answers for {found.source}, which are:"
-    console.print(f"[bold]No[/], according to the facts: {escape(told)}", soft_wrap=True)
+    console.print(f"[bold]No[/], according to the facts: {markup(told)}", soft_wrap=True)
 
 
 def _show_answer(answer: "WordAnswer") -> None:
     more = f" (and {answer.num_paths - 1:,} more)" if answer.num_paths > 1 else ""
-    because = f"because {escape(answer.because)}{more}"
-    console.print(f"[bold]{escape(answer.entity)}[/]  {_probability(answer)}  {because}", soft_wrap=True)
+    because = f"because {markup(answer.because)}{more}"
+    console.print(f"[bold]{markup(answer.entity)}[/]  {_probability(answer)}  {because}", soft_wrap=True)
 
 
 def _probability(answer: "WordAnswer") -> str:

@@ -2,9 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
-
-from .output import console, print_json, question_measures_table
+from .output import console, markup, print_json, question_measures_table
 from .qa import show_answers
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ def show_questions(seed: int, as_json: bool) -> None:
         print_json({"answers": [each.as_dict() for each in asked], "test": found.as_dict()})
         return
     for each in asked:
-        console.print(f"\n[bold]{escape(each.question)}?[/]", soft_wrap=True)
+        console.print(f"\n[bold]{markup(each.question)}?[/]", soft_wrap=True)
         show_answers(each)
     console.print("\n[bold]Measures[/] on questions that training has not seen")
     console.print(question_measures_table({"entity marked": found.marked, "entity linked": found.linked}))
