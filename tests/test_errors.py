@@ -103,6 +103,7 @@ def test_a_library_that_is_missing_is_told_with_the_command_that_installs_it():
         ("it's", 4, '"it\'s"'),
         ("it's long", 4, '"it\'s"…'),
         ("\x1b\x1b\x1b", 8, r"'\x1b\x1b'…"),  # escapes count as they are shown
+        ("a\tbc", 4, r"'a\tb'…"),
         ("", 4, "''"),
     ],
 )

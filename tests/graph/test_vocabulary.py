@@ -216,3 +216,9 @@ def test_the_inverse_of_relation_r_of_three_is_operator_r_plus_three(operator, i
 def test_more_than_a_million_names_are_not_searched_for_an_end(size, is_searched, monkeypatch):
     monkeypatch.setattr(Vocabulary, "__len__", lambda self: size)
     assert Vocabulary(IRIS).canonical("anna") == (IRIS[0] if is_searched else "anna")
+
+
+def test_a_declared_prefix_decides_between_names_with_the_same_end():
+    vocabulary = Vocabulary(["http://ex.org/bob", "http://other.org/bob"])
+    vocabulary = vocabulary.with_prefixes({"ex": "http://ex.org/", "o": "http://other.org/"})
+    assert [vocabulary.id(text) for text in ("ex:bob", "o:bob", "<http://other.org/bob>")] == [0, 1, 1]

@@ -245,3 +245,13 @@ def test_rule_sets_of_other_rules_are_other_sets():
 )
 def test_the_facts_along_a_path_are_the_atoms_of_the_body_with_its_entities(body, path, facts):
     assert facts_along(Rule("r", body, 0.5), path) == facts
+
+
+def test_of_a_long_body_given_as_text_the_beginning_is_shown():
+    with pytest.raises(ConfigError) as caught:
+        Rule("aunt", "x" * 61, 0.9)
+    shown = f"'{'x' * 60}'…"
+    assert str(caught.value) == (
+        f"The body of a rule is a tuple of relations, got the text {shown}: "
+        f"write Rule('aunt', ({shown},), …)."
+    )

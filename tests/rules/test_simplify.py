@@ -173,3 +173,8 @@ def test_every_subsumed_rule_is_told_with_the_most_confident_that_subsumes_it():
     )
     wide, middle, narrow = (Rule("r", (name,), 0.9 - 0.1 * i) for i, name in enumerate("stu"))
     assert find_subsumed([narrow, middle, wide], kb) == {middle: wide, narrow: wide}
+
+
+def test_the_inequalities_of_an_inverted_rule_are_counted_from_its_other_end():
+    rule = Rule("r", ("s", "t", "~u"), 0.5, inequalities=((0, 1), (1, 3)))
+    assert invert_rule(rule) == Rule("~r", ("u", "~t", "~s"), 0.5, inequalities=((0, 2), (2, 3)))

@@ -147,3 +147,8 @@ def test_what_is_wrong_with_a_line_is_told_in_eighty_characters_and_so_is_the_li
     path.write_text(f"target\tbody\tconfidence\tkind\trule\n{line}\n")
     kinds = "The kind of a rule is one of chain, prior, unary, anchored, mirrored, against,"
     assert message_of(path) == f"{path}:2: not a rule ({kinds}…): {line[:80]!r}…."
+
+
+def test_of_a_long_first_line_the_beginning_is_shown(path):
+    path.write_text("x" * 81 + "\n")
+    assert message_of(path).endswith(f"answer, body_end, got {'x' * 80!r}….")

@@ -50,9 +50,12 @@ def test_an_array_of_another_shape_or_type_is_refused(folder, name, change):
         open_packed(folder)
 
 
-def test_no_name_is_empty(folder):
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_no_name_is_empty(folder, place):
     offsets = np.load(folder / "name_offsets.npy")
-    offsets[1] = 0
+    offsets[place + 1] = offsets[place]
+    offsets[-1] = offsets.max()
+    put(folder, "names", np.load(folder / "names.npy")[: offsets[-1]])
     put(folder, "name_offsets", offsets)
     with pytest.raises(DataError, match="names are cut at the wrong places"):
         open_packed(folder)

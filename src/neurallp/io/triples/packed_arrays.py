@@ -63,6 +63,6 @@ def _require_names(names: StringTable) -> None:
     """Raise where a name is empty or not UTF-8."""
     _require_bounds("name_offsets", names.offsets, len(names.text))
     names.text.tobytes().decode()  # raises where it is not UTF-8
-    starts = names.text[names.offsets[:-1]] if len(names.text) else names.offsets[:-1]
-    if (names.offsets[1:] == names.offsets[:-1]).any() or ((starts & 0xC0) == 0x80).any():
+    is_empty = (names.offsets[1:] == names.offsets[:-1]).any()
+    if is_empty or ((names.text[names.offsets[:-1]] & 0xC0) == 0x80).any():
         raise ValueError("names are cut at the wrong places")
