@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from neurallp.cli.stopping import ending
+
 COMMAND = "from neurallp.cli import main; main()"
 
 
@@ -73,6 +75,21 @@ def test_too_little_memory_is_one_message(data, tmp_path):
     assert process.returncode == 2
     assert err.splitlines()[-1].startswith("Error: There is not enough memory.")
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes."),
+        ImportError("libtorch_cpu.so: failed to map segment from shared object"),
+    ],
+)
+def test_a_library_that_lacks_memory_or_addresses_is_no_traceback(error, capsys):
+    with pytest.raises(SystemExit) as done, ending(debug=False):
+        raise error
+    assert done.value.code == 2
+    assert capsys.readouterr().err.startswith("Error: There is not enough memory.")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

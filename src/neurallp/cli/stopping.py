@@ -96,4 +96,6 @@ def _describe(error: Exception) -> str | None:
 
 
 def _is_allocation(error: Exception) -> bool:
-    return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+    """Return whether an error of torch, or of loading a library, is one of memory."""
+    told = {RuntimeError: "can't allocate memory", ImportError: "failed to map segment"}
+    return any(isinstance(error, kind) and text in str(error) for kind, text in told.items())

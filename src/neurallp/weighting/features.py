@@ -20,7 +20,7 @@ from .features_kernels import (
 from .fitting_kernels import add_scores
 from .graph_index import GraphIndex
 
-#: Entries that a buffer has room for at first, 12 bytes each; a question that needs more enlarges it.
+#: Entries that a buffer has room for, at most, unless a single question needs more.
 MAX_ENTRIES = 1 << 25
 
 
@@ -119,7 +119,7 @@ class FeatureWalker:
         Each kind fills a buffer of its own; with more than one kind they are merged question by question.
         """
         if not plans:
-            return Features(self._buffer(0), np.zeros(batch.size, dtype=np.int64))
+            return Features(self._buffer(0, 1), np.zeros(batch.size, dtype=np.int64))
         parts = []
         for number, plan in enumerate(plans):
             parts.append(self._gather(number, plan, batch))
@@ -128,16 +128,21 @@ class FeatureWalker:
 
     def _gather(self, number: int, plan: Plan, batch: QuestionBatch) -> Features:
         ends = np.zeros(batch.size, dtype=np.int64)
+        room = batch.size * len(plan.rules) * self.index.num_entities  # a rule predicts an entity once
         while True:
-            entries = self._buffer(number)
+            entries = self._buffer(number, room)
             done = plan.kind.gather(plan.compiled, self, batch, entries, ends)
             if done or not batch.size:
                 return Features(entries, ends[:done])
             self._buffers[number] = entries_for(2 * len(entries.entities), self.precision)
 
-    def _buffer(self, number: int) -> Entries:
+    def _buffer(self, number: int, room: int) -> Entries:
+        """Return a kind's buffer, enlarged where it has less than `room`: small graphs take few addresses."""
+        size = min(1 << max(room, 1).bit_length(), self.max_entries)
         while len(self._buffers) <= number:
-            self._buffers.append(entries_for(self.max_entries, self.precision))
+            self._buffers.append(entries_for(size, self.precision))
+        if len(self._buffers[number].entities) < size:
+            self._buffers[number] = entries_for(size, self.precision)
         return self._buffers[number]
 
 
