@@ -286,4 +286,4 @@ def test_no_name_makes_a_message_or_a_warning_long(tmp_path, text):
         else:
             told = [str(warning.message) for warning in warned]
     assert told
-    assert max(map(len, told)) < 700
+    assert max(map(len, told)) < 500

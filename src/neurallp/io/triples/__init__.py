@@ -224,8 +224,8 @@ def _warn_of_layout(file: TripleFile) -> None:
 def _warn_of_header(file: TripleFile) -> None:
     if file.lines and (first := layout.suspect_header(file.triples)):
         where = f"{file.path}:{file.lines[0]}"
-        told = f"{where}: {brief(', '.join(first))} may be a header: none of its names occurs again."
-        advice = f"If it is, and column 2 holds relations, give --columns {brief(','.join(first))}."
+        told = f"{where}: {brief(', '.join(first), 120)} may be a header: none of its names occurs again."
+        advice = f"If it is, and column 2 holds relations, give --columns {brief(','.join(first), 120)}."
         warnings.warn(f"{told} {advice}", DataWarning, stacklevel=4)
 
 
