@@ -5,6 +5,7 @@ import json
 import pytest
 
 from neurallp import ConfigError, KnowledgeBase, Reasoner, Rule, RuleSet
+from neurallp.config import KINDS
 from neurallp.errors import DataWarning
 from neurallp.rules.rule import RuleFilter, atom, facts_along
 
@@ -126,7 +127,7 @@ def test_a_rule_against_is_one_by_its_kind_until_it_has_a_weight():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"kind": "cyclic"}, "one of chain, prior, unary, anchored, mirrored, against, got 'cyclic'"),
+        ({"kind": "cyclic"}, f"one of {', '.join(KINDS)}, got 'cyclic'"),
         ({"kind": "unary"}, "Rules of the kind unary name their answer, and no others do"),
         ({"answer": "b"}, "Rules of the kind unary name their answer, and no others do"),
         ({"body_end": "b"}, r"^Only a rule that names its answer can name the end of its body\.$"),
