@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neurallp import FormatError, Rule, RuleSet
+from neurallp.config import KINDS
 from neurallp.io.rules.table import (
     COLUMNS,
     format_rules,
@@ -145,7 +146,7 @@ def test_an_inequality_is_between_two_positions_of_the_path_the_earlier_first(pa
 def test_what_is_wrong_with_a_line_is_told_in_eighty_characters_and_so_is_the_line(path):
     line = '"' + "x" * 100 + '"\t["s"]\t0.5\t"' + "y" * 100 + '"'
     path.write_text(f"target\tbody\tconfidence\tkind\trule\n{line}\n")
-    kinds = "The kind of a rule is one of chain, prior, unary, anchored, mirrored, against,"
+    kinds = f"The kind of a rule is one of {', '.join(KINDS)}, got"[:79].rstrip()
     assert message_of(path) == f"{path}:2: not a rule ({kinds}…): {line[:80]!r}…."
 
 
