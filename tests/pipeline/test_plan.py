@@ -72,8 +72,14 @@ def test_kinds_that_gain_only_together_are_chosen_and_not_tried_again(planner):
     found = planner(lambda config: 0.5 + 0.006 * (more <= set(config.kinds)))
     assert more <= set(found.decide().kinds)
     assert [trial.setting for trial in found.log if "kind" in trial.setting] == [
-        "kinds unary, anchored, mirrored"
+        "kind near",
+        "kinds unary, anchored, mirrored",
     ]
+
+
+def test_nearness_is_tried_before_kinds_that_predict(planner):
+    found = planner(lambda config: 0.5 + 0.006 * ("near" in config.kinds))
+    assert found.decide().kinds == ("chain", "prior", "against", "near")
 
 
 def test_training_is_tried_only_where_an_epoch_is_little_work(planner):

@@ -17,10 +17,11 @@ from neurallp.config import WeightingConfig
 from neurallp.graph.knowledge_base import name_parts
 from neurallp.graph.vocabulary import Relations
 from neurallp.pipeline.learn import weigh_rules
-from neurallp.weighting.fitting import Weighting
+from neurallp.weighting.fitting import Weighting, Worker
 from neurallp.weighting.graph_index import GraphIndex
 from neurallp.weighting.kinds import get_kind, rules_as_candidates
 from neurallp.weighting.kinds.base import Candidate
+from neurallp.weighting.query_fit import QueryFit, Setting
 from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
 
 ALL = 10**6
@@ -469,3 +470,30 @@ def test_a_source_gives_no_more_questions_than_its_share():
         counts = np.unique(worker.learning_questions(0).sources, return_counts=True)[1]
     assert sorted(counts.tolist()) == [1] * 9 + [5]
     assert weighting.num_questions(0) == 14
+
+
+class RecordingFit(QueryFit):
+    """A fit that keeps the weights after each few batches."""
+
+    def _fit_batches(self, examples, order, total):
+        super()._fit_batches(examples, order, total)
+        self.seen = [*getattr(self, "seen", []), (self.num_steps / total, self.values.copy())]
+
+
+def test_fitted_weights_are_the_mean_over_the_last_half_of_the_steps(split):
+    weighting = Weighting(split, QUICK)
+    query = weighting.queries[0]
+    worker = Worker(weighting)
+    (rules,) = worker.candidates(query)
+    fit = RecordingFit(worker, query, rules, (Setting(0.0),))
+    fit.learn(weighting.questions[query])
+    last = [values for share, values in fit.seen if share > 0.5]
+    assert 1 < len(last) < len(fit.seen)
+    expected = np.where(last[-1] == 0, 0.0, np.mean(last, axis=0))
+    np.testing.assert_allclose(fit.values, expected, rtol=1e-12)
+    assert (fit.values != last[-1]).any()
+
+
+def test_nearness_needs_no_long_bodies(split):
+    weighted = Weighting(split, replace(QUICK, max_length=1, kinds=("near",))).run()
+    assert set(weighted.num_of_kinds) == {"near"}

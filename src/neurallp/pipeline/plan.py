@@ -266,9 +266,15 @@ def longer_bodies(found: Survey, config: WeightingConfig) -> Iterator[Option]:
 
 
 def more_kinds(found: Survey, config: WeightingConfig) -> Iterator[Option]:
-    """Yield all further kinds of rules together, which may gain what none gains alone, then each of them."""
-    others = tuple(kind for kind in KINDS if kind not in config.kinds)
-    for kinds in dict.fromkeys((others, *((kind,) for kind in others))):  # one kind is not tried twice
+    """Yield each kind that only orders, then all others together, then each of them.
+
+    Together they may gain what none gains alone.
+    """
+    further = [kind for kind in KINDS if kind not in config.kinds]
+    ordering = [(kind,) for kind in further if KINDS[kind].only_orders]
+    others = tuple(kind for kind in further if not KINDS[kind].only_orders)
+    together = [others] if len(others) > 1 else []
+    for kinds in (*ordering, *together, *((kind,) for kind in others)):
         plural = "s" if len(kinds) > 1 else ""
         yield Option(f"kind{plural} {', '.join(kinds)}", partial(_with_kinds, more=kinds))
 

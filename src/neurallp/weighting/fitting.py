@@ -104,7 +104,8 @@ class Weighting:
     @property
     def max_depth(self) -> int:
         """The number of frontiers that the features of any rule need at once."""
-        every = (each for rules in self.given.values() for each in rules)
+        given = (each for rules in self.given.values() for each in rules)
+        every = (*given, *(Candidate(kind.name, ()) for kind in self.kinds))
         return max(*self.config.lengths, 1, *(get_kind(each.kind).max_depth(each) for each in every))
 
     def run(

@@ -156,9 +156,8 @@ class GpuQueryFit(QueryFit):
         return self._tensor(array)
 
     def _fit_batches(self, examples: _GpuExamples, order: Ids, total: int) -> None:
-        columns = self._tensor(order)  # once for a pass: the device waits for each copy
+        columns = self._tensor(order)  # once for all: the device waits for each copy
         for start in range(0, len(order), self.config.batch_size):
-            self.worker.weighting.check_stop()
             self._gradient(examples, columns[start : start + self.config.batch_size])
             self._step(total)
 

@@ -29,8 +29,11 @@ from .weighted_rules import WeightedQuery
 if TYPE_CHECKING:
     from .fitting import Worker
 
-#: Batches between two looks at whether the run is to stop.
-BATCHES_AT_ONCE = 20
+#: Batches between two looks at whether the run is to stop, and between two weights of a mean.
+BATCHES_AT_ONCE = 10
+
+#: The share of the steps, the last ones, over which weights are averaged: single steps follow single batches.
+AVERAGED = 0.5
 
 #: Added to the wrong predictions of a direct link, so that its odds stay finite.
 ODDS_SMOOTHING = 5.0
@@ -90,6 +93,7 @@ class QueryFit:
 
     def _restart(self) -> None:
         self.first, self.second, self.num_steps = 0.0 * self.values, 0.0 * self.values, 0
+        self._sum, self._num_summed = 0.0 * self.values, 0
 
     @property
     def num_rules(self) -> int:
@@ -150,7 +154,7 @@ class QueryFit:
     # Learning
 
     def learn(self, questions: Questions, effort: float = 1.0) -> None:
-        """Fit the weights, on as many questions at a time as there is room for.
+        """Fit the weights, on as many questions at a time as there is room for; the result is a mean.
 
         `effort` below 1 takes that share of the passes: weights that were fitted before need fewer.
         """
@@ -164,7 +168,22 @@ class QueryFit:
                 self._initialise_direct_links()
             self.is_warm = True
             for _ in range(num_passes):
-                self._fit_batches(examples, rng.permutation(len(examples.answers)), num_batches * num_passes)
+                self._pass(examples, rng.permutation(len(examples.answers)), num_batches * num_passes)
+        self._take_mean()
+
+    def _pass(self, examples: Any, order: Ids, total: int) -> None:
+        """Take a step for each batch of questions; the learning rate falls over `total` steps."""
+        size = self.config.batch_size * BATCHES_AT_ONCE
+        for start in range(0, len(order), size):
+            self.worker.weighting.check_stop()
+            self._fit_batches(examples, order[start : start + size], total)
+            if self.num_steps > (1 - AVERAGED) * total:
+                self._sum, self._num_summed = self._sum + self.values, self._num_summed + 1
+
+    def _take_mean(self) -> None:
+        """Set the weights to their mean over the last steps; those that ended at 0 stay there."""
+        if self._num_summed:
+            self.values = (self.values != 0) * self._sum / self._num_summed
 
     def _training_examples(self, questions: Questions) -> Iterator[Any]:
         """Yield the examples to learn from; those that fit into memory at once are computed once."""
@@ -297,19 +316,16 @@ class QueryFit:
         count_right(examples, self.counts)
 
     def _fit_batches(self, examples: Any, order: Ids, total: int) -> None:
-        """Take a step of Adam for each batch of questions; the learning rate falls over `total` steps."""
+        """Take a step of Adam for each batch of questions."""
         size = self.config.batch_size
         parameters = self._parameters(self.values), self._parameters(self.gradients)
         state = AdamState(
             self.values, self.gradients, self.first, self.second, self.lower, self.upper, self.penalties
         )
-        for start in range(0, len(order), size * BATCHES_AT_ONCE):
-            self.worker.weighting.check_stop()
-            now = order[start : start + size * BATCHES_AT_ONCE]
-            schedule = Schedule(self.config.learning_rate, self.num_steps, total)
-            rest = self.fitted, self.dense, self._buffer
-            fit_batches(examples, now, size, parameters, state, schedule, *rest)
-            self.num_steps += -(-len(now) // size)
+        schedule = Schedule(self.config.learning_rate, self.num_steps, total)
+        rest = self.fitted, self.dense, self._buffer
+        fit_batches(examples, order, size, parameters, state, schedule, *rest)
+        self.num_steps += -(-len(order) // size)
 
     @property
     def _buffer(self) -> Buffer:
