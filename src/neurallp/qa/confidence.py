@@ -43,6 +43,15 @@ Surprisal = Callable[[str], float]
 
 
 @dataclass(frozen=True)
+class StoredCalibration:
+    """A calibration of answers as its file holds it; a phrase has words, a position and a body."""
+
+    coefficients: tuple[float, ...]
+    intercept: float
+    phrases: tuple[tuple[tuple[str, ...], int, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True)
 class AnswerCalibration:
     """The probability that an answer is right, by logistic regression on five features."""
 
@@ -68,16 +77,12 @@ class AnswerCalibration:
         }
 
     @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> "AnswerCalibration":
+    def from_stored(cls, stored: StoredCalibration) -> "AnswerCalibration":
         """Return the calibration that `as_dict` gave."""
-        coefficients = tuple(map(float, stored["coefficients"]))
-        if len(coefficients) != NUM_FEATURES:
-            raise ValueError(f"{len(coefficients)} coefficients, not {NUM_FEATURES}")
-        phrases = (
-            KnownPhrase(Phrase(tuple(words), position), tuple(body))
-            for words, position, body in stored["phrases"]
-        )
-        return cls(tuple(phrases), coefficients, float(stored["intercept"]))
+        if len(stored.coefficients) != NUM_FEATURES:
+            raise ValueError(f"{len(stored.coefficients)} coefficients, not {NUM_FEATURES}")
+        phrases = (KnownPhrase(Phrase(words, position), body) for words, position, body in stored.phrases)
+        return cls(tuple(phrases), stored.coefficients, stored.intercept)
 
     def fitted(self, features: Floats, right: Floats, weights: Floats) -> "AnswerCalibration":
         """Return the calibration of greatest weighted likelihood; a weak penalty keeps it off 0 and 1."""

@@ -8,13 +8,13 @@ from torch import Tensor
 
 from ...config import QuestionConfig, QuestionTrainingConfig
 from ...neural.loop import Epoch
-from ...qa.confidence import AnswerCalibration
+from ...qa.confidence import AnswerCalibration, StoredCalibration
 from ...qa.evaluation import THRESHOLDS
 from ...qa.model import QuestionModel
 from ...qa.tokens import WordVocabulary
 from ...qa.training import QuestionTraining
 from ..files import AnyPath
-from ..schema import as_error, decode_json, to_json
+from ..schema import as_error, parse_json, to_json
 from .checkpoints import dump_checkpoint, dump_tensors, load_weights, resume_run
 from .folders import (
     history_lines,
@@ -123,7 +123,7 @@ def calibration_of(files: ModelFiles) -> AnswerCalibration | None:
     if CALIBRATION not in files:
         return None
     with as_error(lambda why: damaged(files.folder / CALIBRATION, why)):
-        return AnswerCalibration.from_dict(decode_json(files[CALIBRATION]))
+        return AnswerCalibration.from_stored(parse_json(files[CALIBRATION], StoredCalibration))
 
 
 def _read_weights(files: ModelFiles, config: QuestionConfig) -> QuestionModel:
