@@ -23,6 +23,9 @@ from .graph_index import GraphIndex
 #: Entries that a buffer has room for, at most, unless a single question needs more.
 MAX_ENTRIES = 1 << 25
 
+#: A buffer that is too small becomes 2 ** GROWTH times as large.
+GROWTH = 5
+
 
 class FeatureKind(Protocol):
     """A kind of rule as the feature walker uses it."""
@@ -137,12 +140,17 @@ class FeatureWalker:
             self._buffers[number] = entries_for(2 * len(entries.entities), self.precision)
 
     def _buffer(self, number: int, room: int) -> Entries:
-        """Return a kind's buffer, enlarged where it has less than `room`: small graphs take few addresses."""
-        size = min(1 << max(room, 1).bit_length(), self.max_entries)
+        """Return a kind's buffer, enlarged where it has less than `room`: small graphs take few addresses.
+
+        In large steps, as memory between buffers that are given back is not always used again.
+        """
+        steps = -(-max(room, 1).bit_length() // GROWTH)
+        size = min(1 << steps * GROWTH, self.max_entries)
         while len(self._buffers) <= number:
             self._buffers.append(entries_for(size, self.precision))
         if len(self._buffers[number].entities) < size:
-            self._buffers[number] = entries_for(size, self.precision)
+            del self._buffers[number]  # before the larger one is made
+            self._buffers.insert(number, entries_for(size, self.precision))
         return self._buffers[number]
 
 
