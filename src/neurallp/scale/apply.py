@@ -165,6 +165,7 @@ class Application:
 
     def _prepare(self, engine: Engine) -> None:
         """Write the facts of each relation that is used as Parquet, and name them."""
+        writers: dict[str, Callable[[Path, PackedKnowledgeBase], None]]
         writers = {f"facts_{k}": partial(write_steps, relation=k) for k in sorted(self._used())}
         if self.weighted.excludes_linked or any(map(self._near, self.options.queries)):
             writers[LINKS] = write_links

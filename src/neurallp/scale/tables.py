@@ -40,9 +40,12 @@ def _links(kb: PackedKnowledgeBase) -> Iterator[dict[str, Any]]:
         last = min(first + EDGES_AT_ONCE, kb.operators.num_edges)
         sources = np.searchsorted(starts, np.arange(first, last), side="right") - 1
         targets = kb.operators.csr.targets[first:last]
-        columns = {"source": sources, "target": targets}
-        columns |= {"leaving": degrees[sources], "arriving": degrees[targets]}
-        yield {name: column.astype(np.int32) for name, column in columns.items()}
+        yield {
+            "source": sources.astype(np.int32),
+            "target": targets.astype(np.int32),
+            "leaving": degrees[sources],
+            "arriving": degrees[targets],
+        }
 
 
 def _write(path: Path, tables: Iterator[Mapping[str, Any]]) -> None:
