@@ -74,9 +74,7 @@ class Term:
         return "because" if self.contribution >= 0 else "although"
 
     def __str__(self) -> str:
-        return " and ".join(facts_along(self.rule, self.path)) or one_line(
-            f"{self.path[0]} = {self.path[-1]}"
-        )
+        return _facts_of(self.rule, self.path)
 
 
 @dataclass(frozen=True)
@@ -103,10 +101,7 @@ class Reason:
         if self.num_others is not None:
             fact = atom(self.rules[0].target, "A", self.path[-1])
             return _commonness(fact, self.num_others, self.contribution < 0)
-        links = facts_along(self.rules[0], self.path)
-        told = " and ".join(links) or one_line(f"{self.path[0]} = {self.path[-1]}")
-        told = f"near, as {told}" if self.rules[0].names_no_relation else told
-        return told + " or any other" * self.rules[0].ends_anywhere
+        return _facts_of(self.rules[0], self.path) + " or any other" * self.rules[0].ends_anywhere
 
     @property
     def more(self) -> str:
@@ -130,6 +125,12 @@ class Reason:
             "num_paths": self.num_paths,
             "because": self.facts,
         }
+
+
+def _facts_of(rule: Rule, path: Sequence[str]) -> str:
+    """Return the facts along a path in words; those of nearness are an example."""
+    told = " and ".join(facts_along(rule, path)) or one_line(f"{path[0]} = {path[-1]}")
+    return f"{rule.kind}, as {told}" if rule.names_no_relation else told
 
 
 def _commonness(fact: str, num: int, against: bool) -> str:
