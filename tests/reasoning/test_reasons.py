@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from learned_family import learned
 from samples import untrained
-from weighted_samples import random_kb, random_rules
+from weighted_samples import hub_kb, near_rules, random_kb, random_rules
 
 from neurallp import KnowledgeBase
 from neurallp.config import KINDS
@@ -29,6 +29,25 @@ def questions(kb):
 def total(proof):
     shown = sum(reason.contribution for reason in (*proof.reasons, *proof.against))
     return shown + sum(rest.contribution for rest in proof.rests)
+
+
+def test_nearness_is_a_reason_of_its_own_that_tells_one_path():
+    kb = hub_kb(3)
+    proof = Reasoner(kb, near_rules(kb)).explain("hub1", "s", "leaf1_0")
+    assert [[rule.kind for rule in reason.rules] for reason in proof.reasons] == [["chain"], ["near"]]
+    assert proof.reasons[1].facts == "near, as r(hub1, leaf1_0)"
+    assert str(proof.terms[1]) == "near, as r(hub1, leaf1_0)"
+    assert str(proof.reasons[1].rules[0]) == "s(X, Y) <= near(X, Y)"
+    assert "leaf1_0" in proof.svg()
+
+
+def test_nearness_alone_is_told_but_nothing_follows_from_it():
+    kb = hub_kb(3)
+    reasoner = Reasoner(kb, near_rules(kb))
+    path = "r(hub1, leaf1_0) and s(hub1, hub2) and r(hub2, leaf2_1)"
+    assert str(reasoner.explain("leaf1_0", "s", "leaf2_1")) == f"s(leaf1_0, leaf2_1) because near, as {path}"
+    assert not reasoner.why_not("leaf1_0", "s", "leaf2_1").follows
+    assert reasoner.verify("leaf1_0", "s", "leaf2_1").verdict == "unknown"
 
 
 @pytest.mark.parametrize("k", [1, 3, 100])
