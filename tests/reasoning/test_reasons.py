@@ -31,7 +31,13 @@ def total(proof):
     return shown + sum(rest.contribution for rest in proof.rests)
 
 
-def test_nearness_is_a_reason_of_its_own_that_tells_one_path():
+def test_nearness_is_alike_to_no_rule_that_predicts_the_same():
+    kb = KnowledgeBase.from_triples([("c", "s", "d"), *(("a", "r", f"b{i}") for i in range(9))])
+    reasons = Reasoner(kb, near_rules(kb)).explain("a", "s", "b0").reasons
+    assert {(reason.rules[0].kind, len(reason.rules)) for reason in reasons} == {("near", 1), ("chain", 1)}
+
+
+def test_nearness_is_a_reason_that_tells_one_path():
     kb = hub_kb(3)
     proof = Reasoner(kb, near_rules(kb)).explain("hub1", "s", "leaf1_0")
     assert [[rule.kind for rule in reason.rules] for reason in proof.reasons] == [["chain"], ["near"]]
