@@ -10,6 +10,9 @@ from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
 NAMES = ["anna", "it's", 'say "hi"', "Ümit", "e 4", "back\\slash", "g", "~h"]
 RELATIONS = ["r", "it's s", "T"]
 
+#: Weights of two rules.
+WEIGHTS = np.array([[0.5, 2.0, -0.75], [1.0, 0.25, 0.5]])
+
 
 def random_kb(seed, num_facts=26):
     rng = np.random.default_rng(seed)
@@ -19,6 +22,20 @@ def random_kb(seed, num_facts=26):
         if (r, h) != (2, t)
     ]
     return KnowledgeBase.from_triples(rows)
+
+
+def hub_kb(num_leaves=25):
+    """Return facts in which walks of nearness end: each of three hubs in a row has many leaves."""
+    rows = [(f"hub{i}", "s", f"hub{i + 1}") for i in range(2)]
+    rows += [(f"hub{i}", "r", f"leaf{i}_{leaf}") for i in range(3) for leaf in range(num_leaves)]
+    return KnowledgeBase.from_triples([*rows, ("hub0", "r", "hub1"), ("leaf0_0", "s", "leaf0_0")])
+
+
+def near_rules(kb):
+    """Return weighted rules of which one query has a nearness, and others have none."""
+    near = WeightedQuery((Candidate("near", ()), Candidate("chain", (1,))), WEIGHTS, np.ones(2))
+    other = WeightedQuery((Candidate("chain", (0,)),), WEIGHTS[:1], np.ones(1))
+    return WeightedRules(kb.relations, kb.reflexive_relations, {0: near, 1: other})
 
 
 def random_rules(kb, seed, excludes_linked=False):
@@ -38,6 +55,7 @@ def random_rules(kb, seed, excludes_linked=False):
             for kind in ("anchored", "mirrored")
             for k in rng.permutation(num)[:3].tolist()
         ]
+        candidates += [Candidate("near", ())]
         weights = rng.normal(size=(len(candidates), 3))
         single = [candidate.kind in ("prior", "unary", "against") for candidate in candidates]
         weights[np.ix_(single, [1, 2])] = 0

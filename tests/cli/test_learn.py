@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 import neurallp
-from neurallp import load_model
+from neurallp import config, load_model
 from neurallp.cli import output as printing
 from neurallp.io.triples import write_triples
 
@@ -390,8 +390,7 @@ def go_on(run, data, out):
         (
             "--kinds",
             "chian",
-            "kinds must be one of chain, prior, unary, anchored, mirrored, against, got 'chian'. "
-            "Did you mean 'chain'?",
+            f"kinds must be one of {', '.join(config.KINDS)}, got 'chian'. Did you mean 'chain'?",
         ),
         ("--penalties", "0.1,x", "--penalties takes values of type float, separated by commas, got '0.1,x'."),
         ("--learning-rate", "nan", "learning_rate must be above 0 and finite, got nan."),

@@ -8,7 +8,8 @@ from reasoning_samples import FAMILY, OTHER_FAMILY, UNCLES, family, reason
 from samples import untrained
 
 from neurallp import KnowledgeBase, Proof, Rule
-from neurallp.reasoning.answers import Answer, MissingFact, Predictions, Reason, Rest, WhyNot
+from neurallp.reasoning.answers import Answer, MissingFact, Predictions, WhyNot
+from neurallp.reasoning.reasons import Reason, Rest
 
 ALL = 10**6
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from learned_family import learned
 from samples import untrained
-from weighted_samples import random_kb, random_rules
+from weighted_samples import hub_kb, near_rules, random_kb, random_rules
 
 from neurallp import KnowledgeBase
+from neurallp.config import KINDS
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.graph.vocabulary import is_inverse, relation_of
 from neurallp.reasoning import scorers
@@ -30,6 +31,31 @@ def total(proof):
     return shown + sum(rest.contribution for rest in proof.rests)
 
 
+def test_nearness_is_alike_to_no_rule_that_predicts_the_same():
+    kb = KnowledgeBase.from_triples([("c", "s", "d"), *(("a", "r", f"b{i}") for i in range(9))])
+    reasons = Reasoner(kb, near_rules(kb)).explain("a", "s", "b0").reasons
+    assert {(reason.rules[0].kind, len(reason.rules)) for reason in reasons} == {("near", 1), ("chain", 1)}
+
+
+def test_nearness_is_a_reason_that_tells_one_path():
+    kb = hub_kb(3)
+    proof = Reasoner(kb, near_rules(kb)).explain("hub1", "s", "leaf1_0")
+    assert [[rule.kind for rule in reason.rules] for reason in proof.reasons] == [["chain"], ["near"]]
+    assert proof.reasons[1].facts == "near, as r(hub1, leaf1_0)"
+    assert str(proof.terms[1]) == "near, as r(hub1, leaf1_0)"
+    assert str(proof.reasons[1].rules[0]) == "s(X, Y) <= near(X, Y)"
+    assert "leaf1_0" in proof.svg()
+
+
+def test_nearness_alone_is_told_but_nothing_follows_from_it():
+    kb = hub_kb(3)
+    reasoner = Reasoner(kb, near_rules(kb))
+    path = "r(hub1, leaf1_0) and s(hub1, hub2) and r(hub2, leaf2_1)"
+    assert str(reasoner.explain("leaf1_0", "s", "leaf2_1")) == f"s(leaf1_0, leaf2_1) because near, as {path}"
+    assert not reasoner.why_not("leaf1_0", "s", "leaf2_1").follows
+    assert reasoner.verify("leaf1_0", "s", "leaf2_1").verdict == "unknown"
+
+
 @pytest.mark.parametrize("k", [1, 3, 100])
 @pytest.mark.parametrize(("seed", "excludes_linked"), [(0, False), (1, True)])
 def test_reasons_and_rests_add_up_to_the_score_for_every_kind(seed, excludes_linked, k):
@@ -45,7 +71,7 @@ def test_reasons_and_rests_add_up_to_the_score_for_every_kind(seed, excludes_lin
         kinds |= {rule.kind for reason in (*proof.reasons, *proof.against) for rule in reason.rules}
         assert "e-1" not in str(proof)
     if k == 100:
-        assert kinds == {"chain", "prior", "unary", "anchored", "mirrored", "against"}
+        assert kinds == set(KINDS)
 
 
 def test_a_neural_model_with_more_terms_than_are_grouped_still_adds_up(monkeypatch):

@@ -108,6 +108,8 @@ def test_kinds_whose_body_does_not_lead_to_the_answer_are_no_path_rules():
     assert Rule("r", ("a",), 1.0).is_path_rule
     assert not Rule("r", ("a",), 1.0, kind="unary", answer="b").is_path_rule
     assert not Rule("r", ("r",), 1.0, kind="prior").is_path_rule
+    assert not Rule("r", (), 1.0, kind="near").is_path_rule
+    assert Rule("r", ("a", "b"), 1.0, kind="near").is_path_rule  # with the body of an example
     assert [Rule("r", ("r",), 1.0, kind=kind).ignores_source for kind in ("prior", "chain")] == [True, False]
 
 
@@ -115,6 +117,7 @@ def test_each_kind_has_its_text_form():
     assert str(Rule("r", ("a",), 1.0, kind="unary", answer="b", distinct_ends=True)) == "r(X, b) <= a(X, A)"
     assert str(Rule("r", ("~a",), 1.0, kind="unary", answer="b", body_end="c")) == "r(X, b) <= a(c, X)"
     assert str(Rule("r", ("~r",), 1.0, kind="prior")) == "r(X, Y) <= r(Y, A)"
+    assert str(Rule("~r", (), 1.0, kind="near", distinct_ends=True)) == "r(Y, X) <= near(X, Y)"
     assert str(Rule("r", ("a",), 1.0, kind="against")) == "not r(X, Y) <= a(X, Y)"
 
 
@@ -180,6 +183,13 @@ def test_filters_keep_what_they_say():
     assert kept(RuleFilter(allow=[])) == [same]
     assert kept(RuleFilter(deny=["brother"])) == [nephew, same]
     assert kept(RuleFilter(min_share=0.5, deny=["father"])) == [mother]
+
+
+def test_a_rule_along_facts_of_any_relation_uses_those_that_are_denied():
+    near = Rule("uncle", (), 0.5, kind="near")
+    assert RuleFilter(max_length=0).keeps(near)
+    assert not RuleFilter(deny=["father"]).keeps(near)
+    assert not RuleFilter(allow=["father"]).keeps(near)
 
 
 # Natural mistakes

@@ -76,6 +76,19 @@ def test_duckdb_gives_what_the_reasoner_predicts(tmp_path, seed, excludes_linked
     check(application, kb, weighted, CALIBRATION, wanted)
 
 
+def test_nearness_ends_where_it_ends_in_the_model_and_predicts_nothing_alone(tmp_path):
+    plain = weighted_samples.hub_kb()
+    write_triples(tmp_path / "facts.tsv", plain.named_facts())
+    pack(tmp_path / "facts.tsv", tmp_path / "packed")
+    kb, weighted, wanted = open_packed(tmp_path / "packed"), weighted_samples.near_rules(plain), Wanted(100)
+    application = Application(weighted, kb, CALIBRATION, tmp_path / "out", Options((0, 1), wanted))
+    run(application)
+    check(application, kb, weighted, CALIBRATION, wanted)
+    source = np.array([kb.entities.find("leaf2_0")])
+    assert (Reasoner(kb, weighted).scores(source, np.array([0])).dense() > 0).sum() > 10
+    assert {row["head"] for row in read(application, 0)} == {"hub0", "hub1", "hub2"}
+
+
 def test_spark_gives_what_the_reasoner_predicts(tmp_path, spark):
     kb, weighted = sample(tmp_path, 3)
     options = Options((4,), Wanted(3))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import weighted_samples
 
+from neurallp import KnowledgeBase
 from neurallp.graph.packed import PackedKnowledgeBase, PackedOperators
 from neurallp.graph.segments import sort_edges
 from neurallp.rules.paths import find_paths
@@ -33,6 +34,15 @@ def test_every_rule_but_the_prior_has_a_cost():
     costs = list(Estimator(kb).costs(weighted, 2))
     assert len(costs) == len(weighted.queries[2]) - 1
     assert all(cost.rows >= 0 and cost.text for cost in costs)
+
+
+def test_rows_of_nearness_are_the_edges_that_its_walks_follow_where_another_rule_predicts():
+    # From each of 40 sources of s, eight steps along two edges; more sources than are counted.
+    facts = [(f"a{i}", name, f"{end}{i}") for i in range(40) for name, end in (("r", "b"), ("s", "c"))]
+    kb = packed(KnowledgeBase.from_triples(facts))
+    (near,) = (cost for cost in Estimator(kb).costs(weighted_samples.near_rules(kb), 0) if cost.number == 0)
+    assert near.text == "r(X, Y) <= near(X, Y)"
+    assert near.rows == 40 * 8 * 2
 
 
 def test_minutes_and_bytes_grow_with_rows():

@@ -25,6 +25,14 @@ from neurallp.web.sentences import as_sentence
             "The rarer an answer Y is, the likelier it is.",
         ),
         (
+            Rule("aunt", (), 1.0, kind="near", weight=1.0),
+            "The nearer Y is to X, along facts of any relation, the likelier it is.",
+        ),
+        (
+            Rule("aunt", (), 1.0, kind="near", weight=-1.0),
+            "The farther Y is from X, along facts of any relation, the likelier it is.",
+        ),
+        (
             Rule("aunt", ("son",), 1.0, kind="unary", answer="eve"),
             "If X –son→ anything, then X –aunt→ eve is likelier.",
         ),

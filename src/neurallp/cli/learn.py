@@ -200,7 +200,7 @@ def _save(
 
 def _is_empty(program: "LearnedProgram") -> bool:
     weighted = program.weighted_rules
-    return not program.has_model and (weighted is None or not weighted.depends_on_source)
+    return not program.has_model and (weighted is None or not weighted.predicts)
 
 
 def _report(program: "LearnedProgram", out: Path, metrics: dict[str, Any], as_json: bool) -> None:

@@ -275,7 +275,8 @@ def _described(group: "RuleGroup") -> str:
         way = "rarer" if group.rule.is_against else "more common"
         return f"the {way} an answer is, the better"
     if group.rule.names_no_relation:
-        return "the nearer an answer is, along facts of any relation, the better"
+        way = "farther" if group.rule.is_against else "nearer"
+        return f"the {way} an answer is, along facts of any relation, the better"
     similar = f"  (+{len(group.similar)} similar)" if group.similar else ""
     similar += f"  ({100 * group.circular_share:.0f} % circular)" if group.circular_share >= 0.005 else ""
     example = f"\n  {shown_name(group.example)}" if group.example else ""

@@ -15,7 +15,8 @@ from typing import Any, BinaryIO, TextIO, cast
 
 from ..errors import ConfigError, FormatError, import_extra, quoted
 from ..graph.iris import OWN
-from ..reasoning.answers import Labels, Predictions
+from ..reasoning.answers import Predictions
+from ..reasoning.reasons import Labels
 from .files import AnyPath, is_gzip, replacing, suffix_of
 from .names import find_unwritable, quote_field, require_spreadsheet, safe_cell
 from .triples.rdf import Names

@@ -146,9 +146,9 @@ class Run:
         if plan.weighting is not None and not (program.has_model and self.should_stop()):
             rules = chain(self.learned_rules(program), given)
             weighted = self.weigh(plan.weighting, rules)
-            is_fitted = weighted is not None and weighted.depends_on_source
+            is_fitted = weighted is not None and weighted.predicts
             if is_fitted or not (program.has_model and self.should_stop()):
-                program.weighted_rules = weighted  # otherwise priors alone would answer instead of the model
+                program.weighted_rules = weighted  # otherwise priors would answer instead of the model
         self.calibrate(program)
         program.plan = replace(plan, log=plan.log.and_cut(*self.cut))
         return program

@@ -1,6 +1,6 @@
 """Results of a reasoner: answers, proofs, missing facts and predictions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import floor, log10
 from typing import Any, ClassVar
@@ -11,18 +11,11 @@ from ..graph.arrays import Flags, Floats, Ids
 from ..graph.frames import Tabular
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.name_index import Match
-from ..graph.spelling import one_line
 from ..graph.vocabulary import is_inverse, relation_of
 from ..rules.rule import Rule, atom, facts_along
 from .html import REASON_SCHEMA, missing_html, proof_html, reason_columns
+from .reasons import ALTHOUGH, BECAUSE, Labels, Reason, Rest, Term, label_of
 from .svg import draw_paths
-
-#: What to call entities, by name; an entity without a label is called by its name.
-Labels = Mapping[str, str]
-
-
-def _label(name: str, labels: Labels) -> str:
-    return labels.get(name, name)
 
 
 @dataclass(frozen=True)
@@ -47,7 +40,7 @@ class Answer:
 
     def with_labels(self, labels: Labels) -> "Answer":
         """Return the answer with labels instead of names, for people to read."""
-        return replace(self, source=_label(self.source, labels), entity=_label(self.entity, labels))
+        return replace(self, source=label_of(self.source, labels), entity=label_of(self.entity, labels))
 
 
 @dataclass(frozen=True)
@@ -58,111 +51,6 @@ class FoundEntity:
     match: Match
     num_typos: int
     num_facts: int
-
-
-@dataclass(frozen=True)
-class Term:
-    """One term of a score: what a rule adds along one path of facts (negative: it lowers the score)."""
-
-    rule: Rule
-    path: tuple[str, ...]
-    contribution: float
-
-    @property
-    def conjunction(self) -> str:
-        """The word that introduces the term in a sentence: `although` where it lowers the score."""
-        return "because" if self.contribution >= 0 else "although"
-
-    def __str__(self) -> str:
-        return " and ".join(facts_along(self.rule, self.path)) or one_line(
-            f"{self.path[0]} = {self.path[-1]}"
-        )
-
-
-@dataclass(frozen=True)
-class Reason:
-    """What one rule, or several that predict nearly the same answers, add to a score (negative: against it).
-
-    `path` is the strongest of the first rule's paths, of which there are `num_paths`. A prior has no path of
-    its own: `num_others` counts the other sources that have the answer.
-    """
-
-    rules: tuple[Rule, ...]
-    path: tuple[str, ...]
-    contribution: float
-    num_paths: int = 1
-    num_others: int | None = None
-
-    def with_labels(self, labels: Labels) -> "Reason":
-        """Return the reason with labels along its path instead of names."""
-        return replace(self, path=tuple(_label(name, labels) for name in self.path))
-
-    @property
-    def facts(self) -> str:
-        """The facts of the strongest path; of a prior, how common the answer is."""
-        if self.num_others is not None:
-            fact = atom(self.rules[0].target, "A", self.path[-1])
-            return _commonness(fact, self.num_others, self.contribution < 0)
-        links = facts_along(self.rules[0], self.path)
-        told = " and ".join(links) or one_line(f"{self.path[0]} = {self.path[-1]}")
-        told = f"near, as {told}" if self.rules[0].names_no_relation else told
-        return told + " or any other" * self.rules[0].ends_anywhere
-
-    @property
-    def more(self) -> str:
-        """How many more paths and rules there are, in brackets, or nothing."""
-        counts = ((self.num_paths - 1, "more path"), (len(self.rules) - 1, "rule alike"))
-        said = [_plural(num, what) for num, what in counts if num > 0]
-        return f"  (and {', '.join(said)})" if said else ""
-
-    def __str__(self) -> str:
-        return self.facts + self.more
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the reason as one JSON object."""
-        first, *similar = map(str, self.rules)
-        return {
-            "rule": first,
-            "kind": self.rules[0].kind,
-            "similar": similar,
-            "contribution": self.contribution,
-            "path": self.path,
-            "num_paths": self.num_paths,
-            "because": self.facts,
-        }
-
-
-def _commonness(fact: str, num: int, against: bool) -> str:
-    """Return in words how many other sources have an answer, which a prior counts for it, or against it.
-
-    `fact` has a variable for the source: an answer may be the head of the fact or its tail.
-    """
-    if num == 0:
-        return f"{fact} holds for no other"
-    held = f"{fact} holds for {num:,} other{'s' * (num > 1)}"
-    return f"{held} already" if against else f"a common answer: {held}"
-
-
-def _plural(num: int, what: str) -> str:
-    first, *rest = what.split()
-    if first == "more":
-        return f"{num:,} more {rest[0]}{'s' * (num > 1)}"
-    return f"{num:,} {first}{'s' * (num > 1)} {' '.join(rest)}"
-
-
-@dataclass(frozen=True)
-class Rest:
-    """The reasons on one side that are not shown: how many (None: not counted) and their sum."""
-
-    num: int | None = 0
-    contribution: float = 0.0
-
-    def __str__(self) -> str:
-        return "more reasons" if self.num is None else _plural(self.num, "more reason")
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the rest as one JSON object."""
-        return {"num": self.num, "contribution": self.contribution}
 
 
 @dataclass(frozen=True)
@@ -238,8 +126,6 @@ class Proof(Tabular):
         grouped = {"reasons": reasons, "against": against, **rests}
         return {**vars(self.answer), **grouped, "terms": terms, "remainder": self.remainder}
 
-
-BECAUSE, ALTHOUGH = "because", "although"
 
 #: Characters of the bar of the largest contribution.
 BAR = 10

@@ -12,10 +12,11 @@ from ..graph.arrays import Floats, Ids
 from ..graph.compilation import num_cores
 from ..graph.knowledge_base import Triple
 from ..rules.rule import atom
-from .answers import ALTHOUGH, BECAUSE, Proof
+from .answers import Proof
 from .calibration import sigmoid
 from .calibration_sample import Evidence
 from .masked import MaskedEvidence
+from .reasons import ALTHOUGH, BECAUSE, strongest
 from .scorers.weighted import WeightedScorer
 from .verdicts import most_likely_proof
 
@@ -55,7 +56,7 @@ class Doubt:
     def reasons(self) -> list[str]:
         """The strongest reason on either side in words, or that there is none."""
         sides = ((BECAUSE, self.proof.reasons), (ALTHOUGH, self.proof.against))
-        said = [f"{word} {reasons[0]}" for word, reasons in sides if reasons]
+        said = [f"{word} {strongest(reasons)}" for word, reasons in sides if reasons]
         return said or ["no rule applies to it"]
 
     def as_dict(self) -> dict[str, object]:

@@ -7,7 +7,8 @@ from ..graph.frames import html_table, in_columns
 from ..graph.spelling import as_html
 
 if TYPE_CHECKING:
-    from .answers import Proof, Reason, WhyNot
+    from .answers import Proof, WhyNot
+    from .reasons import Reason
 
 #: The columns of reasons and their Arrow types.
 REASON_SCHEMA = {

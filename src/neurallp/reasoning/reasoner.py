@@ -20,7 +20,7 @@ from ..graph.vocabulary import relation_of
 from ..rules.paths import count_edges, find_paths, follow, reachable_sets, reachable_sets_to
 from ..rules.rule import Rule
 from ..rules.support import body_ids
-from .answers import Answer, FoundEntity, MissingFact, Predictions, Proof, Reason, Rest, Term, WhyNot
+from .answers import Answer, FoundEntity, MissingFact, Predictions, Proof, WhyNot
 from .audit import Audit, Auditor
 from .base import BaseReasoner
 from .calibration import Calibration
@@ -28,6 +28,7 @@ from .changes import change_facts
 from .evidence import GraphEvidence
 from .frames import Answers, PredictionBatches
 from .probabilities import Probabilities
+from .reasons import Reason, Rest, Term
 from .relations import relations_to_ask, require_relations, with_canonical_names
 from .scorers import Basis, HasRelations, RuleScorer, RuleShare, choose_scorer
 from .verdicts import LIKELY, Verdict, verify
@@ -158,7 +159,7 @@ class Reasoner(BaseReasoner):
         """Return the `k` weightiest rules that lack one fact to reach (head, relation, tail).
 
         And the rules against it. An answer follows where a rule reaches it and it scores above 0;
-        a prior alone does not count.
+        rules that only order answers do not count.
         """
         source, query, answer, found = self._answer(head, relation, tail)
         reached = self.scorer.reached(np.array([source]), np.array([query]))
@@ -223,8 +224,8 @@ class Reasoner(BaseReasoner):
     ) -> PredictionBatches:
         """Yield the `k` best answers of every source to every relation (`~name`: its inverse), in batches.
 
-        Facts are left out unless `known`, and so are answers that only a prior supports: it is equal for
-        every source. `also_known` has facts of the same entities that are known but not answered from, such
+        Facts are left out unless `known`, and so are answers that no rule predicts: priors and nearness only
+        order answers. `also_known` has facts of the same entities that are known but not answered from, such
         as those of a test part.
         """
         names = self.relations if relations is None else relations

@@ -7,7 +7,8 @@ from ..errors import ConfigError, UnknownNameError
 from ..graph.knowledge_base import Triple
 from ..graph.vocabulary import inverse_name, is_inverse, relation_of
 from ..rules.rule import atom
-from .answers import Proof, Reason
+from .answers import Proof
+from .reasons import Reason
 
 if TYPE_CHECKING:
     from .reasoner import Reasoner
@@ -23,9 +24,10 @@ class Verdict:
     """What the facts and the rules say of a claim (head, relation, tail).
 
     `true`: it is a known fact; `likely` and `unlikely`: its probability is at least `threshold`, or below;
-    `unknown`: no rule but a prior applies, or a name is not known, as `problem` says. The probability of a
-    known fact, and its proof, are those that it would have if it were not known. A claim is asked from head
-    to tail and from tail to head, and the verdict is that of the question that finds it more likely.
+    `unknown`: no rule that predicts alone applies, or a name is not known, as `problem` says. The
+    probability of a known fact, and its proof, are those that it would have if it were not known. A claim is
+    asked from head to tail and from tail to head, and the verdict is that of the question that finds it more
+    likely.
     """
 
     head: str

@@ -122,7 +122,8 @@ class Rule:
     @property
     def is_path_rule(self) -> bool:
         """Whether its body is a path from the source to the answer."""
-        return not self.ignores_source and self.answer is None
+        has_body = bool(self.body) or not self.names_no_relation
+        return has_body and not self.ignores_source and self.answer is None
 
     @property
     def ends_anywhere(self) -> bool:
@@ -172,9 +173,9 @@ class Rule:
     def body_text(self) -> str:
         """The body as text: its atoms and inequalities."""
         links = zip(self.body, self.variables, self.variables[1:], strict=False)
-        atoms = [atom(*link) for link in links] or ["X = Y"]
         if self.names_no_relation:
             return f"{self.kind}(X, Y)"
+        atoms = [atom(*link) for link in links] or ["X = Y"]
         if self.is_path_rule:
             atoms += [f"{one} != {other}" for one, other in self.unequal_variables]
         return ", ".join(atoms)
@@ -263,7 +264,10 @@ class RuleSet(Sequence[Rule], Tabular):
 
 @dataclass(frozen=True)
 class RuleFilter:
-    """Which rules to keep. `allow` and `deny` are relations of the body, in either direction."""
+    """Which rules to keep. `allow` and `deny` are relations of the body, in either direction.
+
+    A rule that follows facts of any relation is kept only where neither is given.
+    """
 
     min_share: float = 0.0  # of the query's best rule: normalised confidence
     max_length: int | None = None
@@ -283,9 +287,11 @@ class RuleFilter:
     def keeps(self, rule: Rule) -> bool:
         """Return whether a rule passes all conditions."""
         names = set(map(relation_of, rule.body))
+        allowed = (self.allow is None or names <= set(self.allow)) and names.isdisjoint(self.deny)
+        if rule.names_no_relation:
+            allowed = self.allow is None and not self.deny
         return (
-            rule.normalized_confidence >= self.min_share
+            allowed
+            and rule.normalized_confidence >= self.min_share
             and (self.max_length is None or len(rule.body) <= self.max_length)
-            and (self.allow is None or names <= set(self.allow))
-            and names.isdisjoint(self.deny)
         )

@@ -57,7 +57,11 @@ def _merge(group: list[Rule], combine: Callable[[list[float]], float]) -> Rule:
 
 def drop_vacuous(rules: Iterable[Rule]) -> RuleSet:
     """Return the rules without those whose body is their target, or whose body is X = Y with X != Y."""
-    return RuleSet(rule for rule in rules if not (rule.is_vacuous or (rule.distinct_ends and not rule.body)))
+    return RuleSet(rule for rule in rules if not (rule.is_vacuous or _contradicts_itself(rule)))
+
+
+def _contradicts_itself(rule: Rule) -> bool:
+    return rule.distinct_ends and not rule.body and not rule.names_no_relation
 
 
 def require_distinct_ends(rules: Iterable[Rule]) -> RuleSet:

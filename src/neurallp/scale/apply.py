@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,20 @@ from ..weighting.kinds.base import Candidate
 from ..weighting.weighted_rules import WeightedRules
 from .engines import Engine
 from .estimate import Cost, Estimator
-from .queries import Body, Part, RuleQueries, Totals, Wanted, answers, pairs, probability_of, shared_prefixes
+from .queries import (
+    Body,
+    Part,
+    RuleQueries,
+    Totals,
+    Wanted,
+    answers,
+    near_amounts,
+    near_steps,
+    pairs,
+    probability_of,
+    shared_prefixes,
+)
+from .tables import write_links, write_steps
 
 SUMMARY = "summary.json"
 RUN = "run.json"
@@ -44,7 +58,12 @@ ROWS_AT_ONCE = 100_000_000
 EXPLODING = 1_000_000_000
 
 #: The table of amounts without rows.
-NO_AMOUNTS = "SELECT CAST(0 AS INT) AS source, CAST(0 AS INT) AS entity, 0.0e0 AS amount WHERE 1 = 0"
+NO_AMOUNTS = (
+    "SELECT CAST(0 AS INT) AS source, CAST(0 AS INT) AS entity, 0.0e0 AS amount, 1 AS listed WHERE 1 = 0"
+)
+
+#: The table with the edges of all relations.
+LINKS = "links"
 
 
 @dataclass(frozen=True)
@@ -146,11 +165,15 @@ class Application:
 
     def _prepare(self, engine: Engine) -> None:
         """Write the facts of each relation that is used as Parquet, and name them."""
-        for relation in sorted(self._used()):
-            path = self.work / f"facts_{relation}.parquet"
+        writers: dict[str, Callable[[Path, PackedKnowledgeBase], None]]
+        writers = {f"facts_{k}": partial(write_steps, relation=k) for k in sorted(self._used())}
+        if self.weighted.excludes_linked or any(map(self._near, self.options.queries)):
+            writers[LINKS] = write_links
+        for name, write in writers.items():
+            path = self.work / f"{name}.parquet"
             if not path.exists():
-                _write_steps(path, self.kb, relation)
-            engine.view(f"facts_{relation}", str(path))
+                write(path, self.kb)
+            engine.view(name, str(path))
         names = names_table(self._names)
         engine.load("names", {name: names.column(name) for name in names.column_names})
 
@@ -162,10 +185,8 @@ class Application:
         return names
 
     def _used(self) -> set[int]:
-        """Return the relations of the queries and of their rules; all where linked entities are excluded."""
+        """Return the relations of the queries and of their rules."""
         num = len(self.weighted.relations)
-        if self.weighted.excludes_linked:
-            return set(range(num))
         rules = [rule for query in self.options.queries for rule in self._rules(query)]
         used = [k for rule in rules for k in rule.operators]
         return {k % num for k in (*used, *self.options.queries)}
@@ -173,6 +194,10 @@ class Application:
     def _rules(self, query: int) -> Sequence[Candidate]:
         own = self.weighted.queries.get(query)
         return own.rules if own else ()
+
+    def _near(self, query: int) -> list[int]:
+        """Return the number of the query's rule of nearness, if it has one."""
+        return [number for number, rule in enumerate(self._rules(query)) if rule.kind == "near"]
 
     # One query
 
@@ -207,7 +232,9 @@ class Application:
         engine.drop("amounts")
         for start in range(0, len(added), engine.rules_at_once):
             engine.append("amounts", " UNION ALL ".join(added[start : start + engine.rules_at_once]))
-        links = self._links(rules) if self.weighted.excludes_linked else None
+        for number in set(self._near(query)) & set(numbers):
+            self._add_near(engine, self.weighted.queries[query].weights[number].tolist())
+        links = LINKS if self.weighted.excludes_linked else None
         excludes_source = self.weighted.excludes_source(query)
         engine.create("pairs", pairs(rules, part, links=links, excludes_source=excludes_source))
         for name in ("amounts", *shared.values()):
@@ -220,12 +247,20 @@ class Application:
             rule, weights = own.rules[number], own.weights[number].tolist()
             named = [name for name in (rule.constant, rule.end) if name is not None]
             ids = {name: self.kb.entities.find(name) for name in named}
-            if any(weights) and all(each >= 0 for each in ids.values()):
+            used = any(weights) and rule.kind != "near"
+            if used and all(each >= 0 for each in ids.values()):
                 yield rules.amounts(rule, weights, part, ids)
 
-    def _links(self, rules: RuleQueries) -> str:
-        every = (f"SELECT source, target FROM {rules.steps(k)} n" for k in range(2 * rules.num_relations))
-        return f"({' UNION ALL '.join(every)})"
+    def _add_near(self, engine: Engine, weights: Sequence[float]) -> None:
+        """Add what nearness adds to the amounts of sources for which another rule predicts something."""
+        if not any(weights):
+            return
+        steps = near_steps(LINKS)
+        for name, step in steps.items():
+            engine.create(name, step)
+        engine.append("amounts", near_amounts(list(steps), weights))
+        for name in steps:
+            engine.drop(name)
 
     def _load_dense(self, engine: Engine, query: int) -> Totals:
         """Load the dense term of each entity and the domain of each source; return the exponentials' sums."""
@@ -287,20 +322,3 @@ def _num_rows(path: Path) -> int:
     parquet = import_extra("pyarrow.parquet", "formats")
     with as_error(lambda why: DataError(f"{path} is damaged ({why}). Delete it to derive its facts again.")):
         return int(parquet.ParquetFile(path).metadata.num_rows)
-
-
-def _write_steps(path: Path, kb: PackedKnowledgeBase, relation: int) -> None:
-    """Write the facts of one relation with the numbers of edges that leave and arrive."""
-    pa, parquet = import_extra("pyarrow", "formats"), import_extra("pyarrow.parquet", "formats")
-    edges = kb.operators.edges_by_operator(relation)
-    sources, sizes = kb.operators.sources_of(relation)
-    csr = kb.operators.csr
-    columns = {
-        "source": np.repeat(sources, sizes).astype(np.int32),
-        "target": csr.targets[edges].astype(np.int32),
-        "leaving": np.repeat(sizes, sizes).astype(np.int32),
-        "arriving": csr.fan_in[edges],
-    }
-    temporary = path.with_suffix(".tmp")
-    parquet.write_table(pa.table(columns), temporary)
-    temporary.replace(path)

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from ..graph.arrays import Floats, group_rows
+from ..graph.arrays import Floats, Ids, group_rows
 from ..graph.packed import PackedKnowledgeBase
-from ..weighting.kinds import get_kind, is_dense
+from ..weighting.features import ask
+from ..weighting.graph_index import GraphIndex, MaskedGraph
+from ..weighting.kinds import get_kind, is_dense, near
 from ..weighting.weighted_rules import WeightedRules
 from .queries import Body
 
@@ -19,6 +22,9 @@ BYTES_PER_ROW = 48
 
 #: Seconds that a statement takes however few rows it has.
 SECONDS_PER_RULE = 0.02
+
+#: Sources whose walks of nearness are counted for a query.
+SOURCES_COUNTED = 32
 
 
 @dataclass(frozen=True)
@@ -42,11 +48,16 @@ class Cost:
 
 
 class Estimator:
-    """Counts the paths along bodies without listing them: a walk backwards from the last step."""
+    """Counts the paths along bodies without listing them: a walk backwards from the last step.
+
+    The edges that walks of nearness follow are counted for some of the sources.
+    """
 
     def __init__(self, kb: PackedKnowledgeBase) -> None:
         self.operators = kb.operators
+        self._index = GraphIndex(kb, kb.operators)
         self._counts: dict[Body, Floats] = {}
+        self._near: dict[int, int] = {}
 
     def paths(self, body: Body) -> int:
         """Return how many paths there are along a body."""
@@ -70,10 +81,36 @@ class Estimator:
     def costs(self, weighted: WeightedRules, query: int) -> Iterator[Cost]:
         """Yield what each rule of a query costs."""
         own = weighted.queries.get(query)
+        sources = np.zeros(self.operators.num_entities, dtype=bool)
+        ordering = []
         for number, candidate in enumerate(own.rules if own else ()):
-            if is_dense(candidate):
-                continue
             rule = get_kind(candidate.kind).rule(weighted.relations, query, candidate, False)
-            body = tuple(map(weighted.relations.operator_id, rule.body))
-            yield Cost(query, number, str(weighted.rule(query, number)), self.paths(body))
+            if rule.names_no_relation:
+                ordering.append(number)
+            elif not is_dense(candidate):
+                body = tuple(map(weighted.relations.operator_id, rule.body))
+                sources[self.operators.sources_of(body[0])[0]] = True
+                yield Cost(query, number, str(weighted.rule(query, number)), self.paths(body))
         self._counts.clear()
+        for number in ordering:
+            rows = self.near_edges(np.flatnonzero(sources))
+            yield Cost(query, number, str(weighted.rule(query, number)), rows)
+
+    @cached_property
+    def _order(self) -> Ids:
+        """A random order of entities: queries count the same sources, as far as they have them."""
+        return np.random.default_rng(0).permutation(self.operators.num_entities)
+
+    def near_edges(self, sources: Ids) -> int:
+        """Return how many edges walks of nearness follow, about: as many as from some of the sources."""
+        counted = sources[np.argsort(self._order[sources])[:SOURCES_COUNTED]].tolist()
+        if not counted:
+            return 0
+        return round(sum(map(self._near_edges_from, counted)) * len(sources) / len(counted))
+
+    def _near_edges_from(self, source: int) -> int:
+        """Return how many edges the walks of nearness from one source follow."""
+        if source not in self._near:
+            graph = MaskedGraph(self._index, ask(0, np.array([source])), 0)
+            self._near[source] = sum(len(edges) for edges, _ in near.walk(graph))
+        return self._near[source]

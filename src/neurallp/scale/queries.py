@@ -15,6 +15,7 @@ from ..io.rules.sql import number
 from ..reasoning.calibration import MAX_LOG_ODDS, Calibration
 from ..reasoning.calibration_sample import CLIP
 from ..weighting.kinds.base import Candidate
+from ..weighting.kinds.near_kernels import NUM_STEPS
 
 #: Exponentials of greater scores are taken as this one's, which is still finite.
 MAX_SCORE = 600
@@ -85,7 +86,23 @@ class RuleQueries:
         """Return what one rule adds to the scores of entities."""
         numbers = list(map(number, weights))
         features = self.features(rule, part, names)
-        return f"SELECT source, entity, {feature_sql.amount(numbers, 'v')} AS amount FROM ({features}) v"
+        amount = feature_sql.amount(numbers, "v")
+        return f"SELECT source, entity, {amount} AS amount, 1 AS listed FROM ({features}) v"
+
+
+def near_steps(links: str) -> dict[str, str]:
+    """Return the walks of nearness, one table for each step, from the sources in the table amounts."""
+    wanted = f"(SELECT * FROM {links} z WHERE source IN (SELECT source FROM amounts))"
+    steps = {"near_1": feature_sql.first_near_step(wanted)}
+    for place in range(1, NUM_STEPS):
+        steps[f"near_{place + 1}"] = feature_sql.next_near_step(f"near_{place}", links)
+    return steps
+
+
+def near_amounts(steps: Sequence[str], weights: Sequence[float]) -> str:
+    """Return what nearness adds to the scores of entities; it predicts none of them alone."""
+    amount = feature_sql.amount(list(map(number, weights)), "v", feature_sql.near_scale)
+    return f"SELECT source, entity, {amount} AS amount, 0 AS listed FROM ({feature_sql.near(steps)}) v"
 
 
 def shared_prefixes(bodies: Sequence[Body]) -> Iterator[Body]:
@@ -109,7 +126,7 @@ def pairs(rules: RuleQueries, part: Part, *, links: str | None, excludes_source:
     it is no candidate. `links` has all edges of all operators where linked entities are no candidates.
     """
     rows = [
-        "SELECT source, entity, amount, 1 AS listed, 0 AS known, 0 AS linked FROM amounts a",
+        "SELECT source, entity, amount, listed, 0 AS known, 0 AS linked FROM amounts a",
         f"SELECT source, target, 0.0e0, 0, 1, 0 FROM {part.of(rules.asked)} k",
     ]
     if links is not None:

@@ -14,7 +14,8 @@ def as_sentence(rule: Rule) -> str:
     if rule.ignores_source:
         return f"The {'rarer' if rule.is_against else 'more common'} an answer Y is, the likelier it is."
     if rule.names_no_relation:
-        return "The nearer Y is to X along facts of any relation, the likelier it is."
+        way = "farther Y is from X" if rule.is_against else "nearer Y is to X"
+        return f"The {way}, along facts of any relation, the likelier it is."
     if rule.answer is not None:
         concluded = _link(rule.target, "X", rule.answer)
         return f"If {_link(rule.body[0], 'X', rule.body_end or 'anything')}, then {concluded} is {then}."

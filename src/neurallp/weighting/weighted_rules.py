@@ -68,9 +68,9 @@ class WeightedRules:
         return {kind: counts[kind] for kind in KINDS if counts[kind]}
 
     @property
-    def depends_on_source(self) -> bool:
-        """Whether any rule gives different sources different answers, as a prior does not."""
-        return not all(KINDS[kind].ignores_source for kind in self.num_of_kinds)
+    def predicts(self) -> bool:
+        """Whether any rule predicts answers, rather than order those of other rules."""
+        return not all(KINDS[kind].only_orders for kind in self.num_of_kinds)
 
     def excludes_source(self, query: int) -> bool:
         """Return whether the source is no candidate answer of a query."""

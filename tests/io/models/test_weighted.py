@@ -118,6 +118,16 @@ def test_operators_that_the_relations_do_not_have_are_an_error(kb, tmp_path):
         read_weighted(read_files(tmp_path))
 
 
+def test_a_rule_of_nearness_with_parts_or_twice_in_a_query_is_an_error(kb, tmp_path):
+    near = Candidate("near", ())
+    for wrong in ([near, near], [near._replace(operators=(1,))], [near._replace(constant="anna")]):
+        own = WeightedQuery(tuple(wrong), np.ones((len(wrong), 3)), np.ones(len(wrong)))
+        rules = WeightedRules(kb.relations, kb.reflexive_relations, {0: own})
+        write_files(tmp_path, "rules", weighted_files(rules, QUICK))
+        with pytest.raises(ModelError, match="the kind near"):
+            read_weighted(read_files(tmp_path))
+
+
 def test_rules_weighted_on_one_family_answer_for_another(program, folder):
     other = split_triples(family_knowledge_base(num_people=50, num_generations=3, seed=7), seed=3)
     loaded = load_model(folder)

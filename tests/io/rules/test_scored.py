@@ -6,7 +6,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from weighted_samples import random_kb, random_rules
+from weighted_samples import hub_kb, near_rules, random_kb, random_rules
 
 from neurallp.errors import ConfigError, FormatError
 from neurallp.io.rules import SCORED, export_scored, import_scored
@@ -146,6 +146,16 @@ def test_every_program_computes_the_scores_of_the_model(form, seed, excludes_lin
 
 
 @pytest.mark.parametrize("form", PROGRAMS)
+def test_walks_of_nearness_end_where_they_end_in_the_model(form, tmp_path):
+    kb = hub_kb()
+    expected, found = model_scores(kb, near_rules(kb)), PROGRAMS[form](kb, near_rules(kb), tmp_path)
+    assert found == pytest.approx(expected, abs=1e-9)
+    reached = {entity for query, source, entity in expected if (query, source) == ("s", "leaf0_1")}
+    assert "leaf0_2" in reached
+    assert not {name for name in reached if name.startswith("leaf2")}
+
+
+@pytest.mark.parametrize("form", PROGRAMS)
 @pytest.mark.parametrize(("seed", "excludes_linked"), [(0, False), (1, True)])
 def test_every_program_computes_the_probabilities_of_the_model(form, seed, excludes_linked, tmp_path):
     kb = random_kb(seed)
@@ -204,6 +214,26 @@ def test_an_unknown_kind_is_refused_before_anything_is_written(tmp_path):
             tmp_path / "r", WeightedRules(kb.relations, kb.reflexive_relations, {0: own}), "scored-sql"
         )
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("changed", [{"operators": ["r"]}, {"answer": "anna"}, {"end": "anna"}])
+def test_a_rule_of_nearness_has_no_parts(changed, tmp_path):
+    kb = hub_kb()
+    export_scored(tmp_path / "r", near_rules(kb), "scored-json")
+    written = json.loads((tmp_path / "r").read_text())
+    written["rules"][0] |= changed
+    (tmp_path / "r").write_text(json.dumps(written))
+    with pytest.raises(FormatError, match="a rule of the kind near"):
+        import_scored(tmp_path / "r")
+
+
+def test_a_query_has_one_rule_of_nearness(tmp_path):
+    export_scored(tmp_path / "r", near_rules(hub_kb()), "scored-json")
+    written = json.loads((tmp_path / "r").read_text())
+    written["rules"].append(written["rules"][0])
+    (tmp_path / "r").write_text(json.dumps(written))
+    with pytest.raises(FormatError, match="one rule of the kind near, got 2"):
+        import_scored(tmp_path / "r")
 
 
 def test_another_file_is_no_scored_model_and_a_damaged_one_is_refused(tmp_path):

@@ -13,7 +13,7 @@ import numpy as np
 from ...config import KINDS, WeightingConfig
 from ...graph.vocabulary import Relations
 from ...weighting.weighted_rules import WeightedQuery, WeightedRules
-from ..rules.scored import make_candidate
+from ..rules.scored import make_candidate, require_one_of_a_kind
 from ..schema import as_error, to_json
 from .folders import dump_arrays, read_arrays, read_json, read_relations, relations_file
 from .store import SETTINGS, WEIGHTED, ModelFiles, damaged
@@ -145,5 +145,7 @@ def _unpack(arrays: Mapping[str, Any], settings: WeightedSettings) -> dict[int, 
     for query in np.unique(arrays["queries"]).tolist():
         rows = np.flatnonzero(arrays["queries"] == query)
         weights, confidences = arrays["weights"][rows], arrays["confidences"][rows]
-        queries[query] = WeightedQuery(tuple(rules[row] for row in rows), weights, confidences)
+        own = tuple(rules[row] for row in rows)
+        require_one_of_a_kind(own)
+        queries[query] = WeightedQuery(own, weights, confidences)
     return queries

@@ -5,9 +5,11 @@ of a rule): (source, target, leaving, arriving), where leaving counts the edges 
 source, and arriving those with the same target. A query results in (source, entity, forward, backward).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from ...weighting.kinds.near_kernels import GOING_ON, LEAST, TAKEN
 from ...weighting.kinds.shared_neighbours_kernels import SMOOTHING
+from .sql import number
 
 Keys = Sequence[str]
 
@@ -17,12 +19,17 @@ def log_scale(probability: str) -> str:
     return f"ln(1 + 100 * {probability}) / ln(101)"
 
 
-def amount(weights: Sequence[object], features: str) -> str:
+def near_scale(probability: str) -> str:
+    """Return SQL for the scale of nearness."""
+    return f"ln(1 + {probability} / {number(LEAST)}) / ln(1 + 1 / {number(LEAST)})"
+
+
+def amount(weights: Sequence[object], features: str, scale: Callable[[str], str] = log_scale) -> str:
     """Return SQL for what a rule adds to a score; `features` names the table with forward and backward."""
     indicator, forward, backward = weights
     return (
-        f"{indicator} + {forward} * {log_scale(f'{features}.forward')}"
-        f" + {backward} * {log_scale(f'{features}.backward')}"
+        f"{indicator} + {forward} * {scale(f'{features}.forward')}"
+        f" + {backward} * {scale(f'{features}.backward')}"
     )
 
 
@@ -92,6 +99,40 @@ def neighbours(confidences: str, keys: Keys = ()) -> str:
         f"SELECT {_listed(keys)}source, entity, max(confidence) AS forward, "
         f"1 - exp(sum(ln(1 - confidence))) AS backward FROM {confidences} c "
         f"GROUP BY {_listed(keys)}source, entity"
+    )
+
+
+def first_near_step(links: str) -> str:
+    """Return the walks of nearness along one edge of any relation.
+
+    `links` are steps of all operators together: leaving counts all edges with the same source. Walks have
+    the columns source, entity, probability, leaving (of the entity) and leaving_source.
+    """
+    share = f"{number(GOING_ON)} / l.leaving"
+    return (
+        f"SELECT l.source, l.target AS entity, sum({share}) AS probability, max(l.arriving) AS leaving, "
+        f"max(l.leaving) AS leaving_source FROM {links} l WHERE {share} >= {number(TAKEN)} "
+        "GROUP BY l.source, l.target"
+    )
+
+
+def next_near_step(walks: str, links: str) -> str:
+    """Return walks of nearness that are one edge longer; only edges along which enough is carried."""
+    share = f"{number(GOING_ON)} * w.probability / w.leaving"
+    return (
+        f"SELECT w.source, l.target AS entity, sum({share}) AS probability, max(l.arriving) AS leaving, "
+        f"max(w.leaving_source) AS leaving_source FROM {walks} w JOIN {links} l ON l.source = w.entity "
+        f"WHERE {share} >= {number(TAKEN)} GROUP BY w.source, l.target"
+    )
+
+
+def near(steps: Sequence[str]) -> str:
+    """Return the probabilities of walks of all numbers of steps together, and of the walks back."""
+    every = " UNION ALL ".join(f"SELECT * FROM {step} w" for step in steps)
+    return (
+        "SELECT source, entity, sum(probability) AS forward, "
+        "sum(probability) * max(leaving_source) / max(leaving) AS backward "
+        f"FROM ({every}) n GROUP BY source, entity"
     )
 
 

@@ -5,7 +5,7 @@ reflexive, and whether linked entities are candidates. Its languages compute fea
 does, so what they define must be changed together with the kinds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,8 +24,11 @@ CHAINS = ("chain", "against")
 #: Kinds whose rules have one operator.
 SINGLE = ("prior", "unary", "anchored", "mirrored")
 
+#: Kinds whose rules have no operator.
+BODILESS = ("near",)
+
 #: The kinds that the scored exports define.
-SCORED_KINDS = (*CHAINS, *SINGLE)
+SCORED_KINDS = (*CHAINS, *SINGLE, *BODILESS)
 
 
 class ScoredRule(NamedTuple):
@@ -106,6 +109,8 @@ def make_candidate(
     """Return a candidate that was read; raise ValueError where its kind has other parts."""
     if kind in SINGLE and len(operators) != 1:
         raise ValueError(f"a rule of the kind {kind} has one operator, got {len(operators)}")
+    if kind in BODILESS and (operators or constant is not None):
+        raise ValueError(f"a rule of the kind {kind} has no operators and names no answer")
     if KINDS[kind].names_answer and constant is None:
         raise ValueError(f"a rule of the kind {kind} names its answer")
     if end is not None and not KINDS[kind].names_answer:
@@ -113,6 +118,14 @@ def make_candidate(
     return Candidate(kind, operators, constant, end)
 
 
+def require_one_of_a_kind(rules: Sequence[Candidate]) -> None:
+    """Raise ValueError where a query has several rules of a kind whose rules are all equal."""
+    for kind in BODILESS:
+        if (num := sum(rule.kind == kind for rule in rules)) > 1:
+            raise ValueError(f"a query has one rule of the kind {kind}, got {num}")
+
+
 def _weighted_query(rows: list[tuple[Candidate, tuple[float, ...], float]]) -> WeightedQuery:
     candidates, weights, confidences = zip(*rows, strict=True)
+    require_one_of_a_kind(candidates)
     return WeightedQuery(tuple(candidates), np.array(weights), np.array(confidences))

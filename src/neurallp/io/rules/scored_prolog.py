@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from ...reasoning.calibration import Calibration
+from ...weighting.kinds.near_kernels import GOING_ON, LEAST, NUM_STEPS, TAKEN
 from ...weighting.kinds.shared_neighbours_kernels import SMOOTHING
 from ...weighting.weighted_rules import WeightedRules
 from . import calibrated_prolog
@@ -24,8 +25,8 @@ HEADER = """\
 :- encoding(utf8).
 :- set_prolog_flag(optimise, true).
 :- multifile fact/3.
-:- dynamic fact/3, relation/2, chains/2, prior/2, unary/5, shared/6.
-:- discontiguous chains/2, prior/2, unary/5, shared/6.
+:- dynamic fact/3, relation/2, chains/2, prior/2, unary/5, shared/6, near/4.
+:- discontiguous chains/2, prior/2, unary/5, shared/6, near/4.
 """
 
 PROGRAM = """
@@ -81,7 +82,7 @@ inverse(Relation, inv(Relation)).
 edge(Source, inv(Relation), Target) :- !, fact(Target, Relation, Source).
 edge(Source, Relation, Target) :- fact(Source, Relation, Target).
 
-:- table targets/3, entity_list/1, arrivals/4, common/2.
+:- table targets/3, entity_list/1, arrivals/4, links/3, common/2.
 targets(Entity, Operator, Targets) :-
     findall(Target, edge(Entity, Operator, Target), Found), sort(Found, Targets).
 
@@ -91,6 +92,12 @@ arrivals(Entity, Operator, Number, Arrivals) :-
     findall(Target-Size,
             ( member(Target, Targets), targets(Target, Inverse, Others), length(Others, Size) ),
             Arrivals).
+
+% The targets of all edges of an entity, one for each edge, and their number.
+links(Entity, Number, Targets) :-
+    findall(R-T, (fact(Entity, R, T), relation(R, _)), Leaving), sort(Leaving, Forward),
+    findall(R-T, (fact(T, R, Entity), relation(R, _)), Arriving), sort(Arriving, Backward),
+    append(Forward, Backward, Edges), pairs_values(Edges, Targets), length(Targets, Number).
 
 entity_list(Entities) :-
     findall(Entity, (fact(Entity, _, _) ; fact(_, _, Entity)), Found), sort(Found, Entities).
@@ -122,6 +129,10 @@ amount(Source, Query, Entity, Amount) :-
     findall(E-C, confidence(Kind, Source, Query, Operator, E, C), Found), keysort(Found, Sorted),
     combined(Sorted, Combined), member(Entity-c(Largest, Doubt), Combined),
     NoisyOr is 1 - Doubt, weighted(Largest, NoisyOr, [W0, W1, W2], Amount).
+amount(Source, Query, Entity, Amount) :-
+    near(Query, W0, W1, W2), wander(NUM_STEPS, [Source-1.0], [], Reached), links(Source, Leaving, _),
+    member(Entity-P, Reached), links(Entity, Arriving, _), Back is P * Leaving / Arriving,
+    near_scale(P, Forward), near_scale(Back, Backward), Amount is W0 + W1 * Forward + W2 * Backward.
 
 ends(anywhere, [_|_]).
 ends(at(Entity), Targets) :- memberchk(Entity, Targets).
@@ -145,6 +156,19 @@ merged([], []).
 merged([E-w(F1, B1), E-w(F2, B2)|Rest], Merged) :- !,
     F is F1 + F2, B is B1 + B2, merged([E-w(F, B)|Rest], Merged).
 merged([Pair|Rest], [Pair|Merged]) :- merged(Rest, Merged).
+
+% Nearness: walks along edges of any relation, each with the same probability; where too little would be
+% carried along each edge, they end. The probability of an entity is summed over the steps.
+wander(0, _, Reached, Reached) :- !.
+wander(Steps, Frontier, Sofar, Reached) :-
+    findall(Target-Share,
+            ( member(Entity-P, Frontier), links(Entity, Number, Targets), Number > 0,
+              Share is GOING_ON * P / Number, Share >= TAKEN, member(Target, Targets) ),
+            Found),
+    keysort(Found, Sorted), sums(Sorted, Next), added(Sofar, Next, Sum),
+    Left is Steps - 1, wander(Left, Next, Sum, Reached).
+
+near_scale(P, Value) :- Value is log(1 + P / LEAST) / log(1 + 1 / LEAST).
 
 % Shared neighbours: of the other entities with a neighbour, the share that has the answer, or that is one.
 confidence(anchored, Source, Query, Operator, Entity, Confidence) :-
@@ -179,6 +203,15 @@ combine(Rest, E, Largest, Doubt, [E-c(Largest, Doubt)|Combined]) :- combined(Res
 
 """
 
+#: The numbers that the program names.
+CONSTANTS = {
+    "SMOOTHING": SMOOTHING,
+    "NUM_STEPS": NUM_STEPS,
+    "GOING_ON": GOING_ON,
+    "TAKEN": TAKEN,
+    "LEAST": LEAST,
+}
+
 EXCLUDED = """\
 % The entities that are no candidates, ascending.
 excluded(Source, Query, Excluded) :-
@@ -198,7 +231,9 @@ def render(weighted: WeightedRules, calibration: Calibration | None = None) -> s
     relations = zip(weighted.relations, weighted.reflexive.tolist(), strict=True)
     declared = [f"relation({quote_atom(name)}, {str(flag).lower()}).\n" for name, flag in relations]
     excluded = EXCLUDED.replace("LINKED", LINKED if weighted.excludes_linked else ALONE)
-    program = PROGRAM.replace("SMOOTHING", str(SMOOTHING)) + excluded
+    program = PROGRAM + excluded
+    for constant, value in CONSTANTS.items():
+        program = program.replace(constant, str(value))
     probabilities = "" if calibration is None else calibrated_prolog.render(calibration)
     return "".join([HEADER, *declared, program, probabilities, *_clauses(rules)])
 
@@ -209,8 +244,10 @@ def _clauses(rules: Iterable[ScoredRule]) -> Iterator[str]:
         if chains := [rule for rule in group if rule.kind in CHAINS]:
             yield f"chains({name}, {_nodes(chains)}).\n"
         for rule in group:
-            first = operator_term(rule.operators[0])
-            if rule.kind == "prior":
+            first = operator_term(rule.operators[0]) if rule.operators else ""
+            if rule.kind == "near":
+                yield f"near({name}, {_numbers(rule.weights)}).\n"
+            elif rule.kind == "prior":
                 yield f"prior({name}, {decimal(rule.weights[0])}).\n"
             elif rule.kind == "unary":
                 answer, weight = quote_atom(str(rule.answer)), decimal(sum(rule.weights))

@@ -7,6 +7,7 @@ the walks along the first n steps of all bodies of the query asked.
 from collections.abc import Iterator
 
 from ...reasoning.calibration import Calibration
+from ...weighting.kinds.near_kernels import NUM_STEPS
 from ...weighting.weighted_rules import WeightedRules
 from . import calibrated_sql, feature_sql
 from .scored import CHAINS, ScoredRule, scored_rules
@@ -40,7 +41,7 @@ CREATE MACRO scores(asked) AS TABLE
 WITH own AS MATERIALIZED (SELECT * FROM rules WHERE query = asked),
 all_steps AS MATERIALIZED (SELECT * FROM steps),
 asked_edges AS MATERIALIZED (SELECT source, target FROM all_steps WHERE operator = asked),
-{walks},
+{walks},{near}
 anchoring AS (
   SELECT r.number, s.* FROM own r JOIN all_steps s ON r.kind = 'anchored' AND s.operator = r.step1),
 mirroring AS (
@@ -62,7 +63,7 @@ amounts AS (
   FROM unaries r JOIN own o USING (number)
   UNION ALL SELECT n.source, n.entity, {amount_of_neighbours}
   FROM neighbours n JOIN own o USING (number)
-  UNION ALL SELECT e.entity, p.entity, p.amount FROM entities e, priors p),
+  UNION ALL SELECT e.entity, p.entity, p.amount FROM entities e, priors p{amounts_of_near}),
 totals AS (SELECT source, entity, sum(amount) AS score FROM amounts GROUP BY source, entity)
 SELECT source, entity, score FROM totals
 WHERE NOT (source = entity
@@ -74,9 +75,25 @@ LINKED = """
        OR (source, entity) IN (SELECT (source, target) FROM asked_edges))"""
 
 
+#: Walks along edges of all relations, for queries that have a rule of nearness.
+NEAR = """
+links AS MATERIALIZED (
+  SELECT source, target, count(*) OVER (PARTITION BY source) AS leaving,
+         count(*) OVER (PARTITION BY target) AS arriving
+  FROM all_steps WHERE EXISTS (FROM own WHERE kind = 'near')),
+{steps},
+near AS ({near}),"""
+
+AMOUNTS_OF_NEAR = """
+  UNION ALL SELECT n.source, n.entity, {amount}
+  FROM near n JOIN own o ON o.kind = 'near'"""
+
+
 def render(weighted: WeightedRules, calibration: Calibration | None = None) -> str:
     """Return the statements; with a calibration, there is a macro for probabilities too."""
     rules = list(scored_rules(weighted))
+    has_near = any(rule.kind == "near" for rule in rules)
+    amount_of_near = feature_sql.amount(WEIGHTS, "n", feature_sql.near_scale)
     longest = max((len(rule.operators) for rule in rules if rule.kind in CHAINS), default=1)
     relations = zip(weighted.relations, weighted.reflexive.tolist(), strict=True)
     rows = [f"({literal(name)}, {flag})" for name, flag in relations]
@@ -87,6 +104,8 @@ def render(weighted: WeightedRules, calibration: Calibration | None = None) -> s
         mirrored=feature_sql.mirrored("mirroring", "asked_edges", KEYS),
         neighbours=feature_sql.neighbours("confidences", KEYS),
         amount_of_neighbours=feature_sql.amount(WEIGHTS, "n"),
+        near=_near() if has_near else "",
+        amounts_of_near=AMOUNTS_OF_NEAR.format(amount=amount_of_near) if has_near else "",
         linked=LINKED if weighted.excludes_linked else "",
     )
     probabilities = calibration and calibrated_sql.render(calibration, weighted.excludes_linked)
@@ -127,6 +146,15 @@ def _walk(length: int) -> str:
     keys = [f"step{i + 1}" for i in range(length)]
     joined = feature_sql.next_step(walks, "all_steps", keys, f"s.operator = w.step{length} AND ")
     return f"walk{length} AS MATERIALIZED ({joined})"
+
+
+def _near() -> str:
+    """Return the walks of nearness, step by step, and their sum."""
+    steps = [feature_sql.first_near_step("links")]
+    steps += [feature_sql.next_near_step(f"near{place}", "links") for place in range(1, NUM_STEPS)]
+    tables = [f"near{place + 1} AS MATERIALIZED ({step})" for place, step in enumerate(steps)]
+    names = [f"near{place + 1}" for place in range(NUM_STEPS)]
+    return NEAR.format(steps=",\n".join(tables), near=feature_sql.near(names))
 
 
 def _amounts(length: int, longest: int) -> str:

@@ -213,15 +213,17 @@ class WeightedScorer:
     def shares(self, source: int, query: int, answer: int) -> list[RuleShare]:
         """Return the contributions to a score; rules that predict nearly the same from the source are one.
 
-        Rules that name their answer always predict the same, each for a reason of its own.
+        Rules that name their answer always predict the same, each for a reason of its own. Nearness, which
+        predicts nothing alone, is like no other rule.
         """
         if self.excluded.has(source, query, answer):
             return []
         predicted = self._predicted(source, query)
         groups: list[tuple[set[int], list[tuple[int, float]]]] = []
         for each in sorted(self._contributions(source, query, answer), key=lambda each: -abs(each[1])):
-            names_answer = self.weighted.queries[query].rules[each[0]].constant is not None
-            entities = set() if names_answer else predicted.get(each[0], set())
+            rule = self.weighted.queries[query].rules[each[0]]
+            is_alone = rule.constant is not None or KINDS[rule.kind].names_no_relation
+            entities = set() if is_alone else predicted.get(each[0], set())
             for leader, members in groups:
                 same_side = (members[0][1] < 0) == (each[1] < 0)
                 if same_side and entities and len(entities & leader) >= MIN_OVERLAP * len(entities | leader):
@@ -239,7 +241,7 @@ class WeightedScorer:
         paths: Iterator[Path] = (path for path, _ in kind.paths(self.index, rules[0], ends))
         if rules[0].names_no_relation:
             path = next(paths)
-            rules, paths = (kind.along(self.index, rules[0], path), *rules[1:]), iter([path])
+            rules, paths = (kind.along(self.index, rules[0], path),), iter([path])
         return RuleShare(rules, contribution, paths)
 
     def _predicted(self, source: int, query: int) -> dict[int, set[int]]:

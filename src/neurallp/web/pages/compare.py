@@ -3,10 +3,14 @@
 from dataclasses import dataclass, field
 
 from ...reasoning.answers import Answer
+from ...reasoning.reasons import strongest
 from ..explorer import Explorer
 from .ask import Question, find_answers
 from .overview import Measure, list_measures
 from .parameters import Asked, Name, NumAnswers
+
+#: Reasons that the one to show is chosen from.
+NUM_REASONS = 3
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,6 @@ def _compare(one: Explorer, other: Explorer, question: Question, k: int) -> list
 
 def _judge(explorer: Explorer, question: Question, answer: Answer) -> Judgement:
     fact = question.fact(answer.entity)
-    proof = explorer.reasoner.explain(fact.head, fact.relation, fact.tail, 1, with_terms=False)
-    because = proof.reasons[0].facts if proof.reasons else ""
+    proof = explorer.reasoner.explain(fact.head, fact.relation, fact.tail, NUM_REASONS, with_terms=False)
+    because = strongest(proof.reasons).facts if proof.reasons else ""
     return Judgement(answer.rank, answer.probability, answer.score, because)

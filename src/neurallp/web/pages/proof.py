@@ -6,8 +6,9 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import Field, SkipValidation
 
-from ...reasoning.answers import Proof, Reason, WhyNot
+from ...reasoning.answers import Proof, WhyNot
 from ...reasoning.audit import probability_if_unknown
+from ...reasoning.reasons import Reason
 from ...rules.rule import atom
 from ..changes import UNCHANGED, Changes
 from ..explorer import Explorer
