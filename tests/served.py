@@ -4,7 +4,9 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 COMMAND = [sys.executable, "-c", "from neurallp.cli import main; main()"]
@@ -23,6 +25,13 @@ def serving(*arguments):
             process.wait(20)
 
 
-def fetch(address, path="", accept="text/html"):
-    with urlopen(Request(address + path, headers={"Accept": accept}), timeout=60) as answer:
-        return answer.read().decode()
+def fetch(address, path="", accept="text/html", tries=3):
+    """Return what an address gives; a server that is busy, as while it compiles, says when to ask again."""
+    try:
+        with urlopen(Request(address + path, headers={"Accept": accept}), timeout=60) as answer:
+            return answer.read().decode()
+    except HTTPError as error:
+        if error.code != 503 or tries == 1:
+            raise
+        time.sleep(int(error.headers["Retry-After"]))
+        return fetch(address, path, accept, tries - 1)

@@ -79,3 +79,29 @@ def test_answers_that_exclude_each_other_are_together_no_likelier_than_one(seed,
     said = limited.probabilities(evidence, relations)
     assert said.sum() <= 1 + 1e-4  # a log odds of -14 is the least
     assert (np.diff(said[np.argsort(scores[others])]) >= 0).all()
+
+
+def test_each_answer_has_the_intercept_and_the_limit_of_its_own_query():
+    coefficients = (0.0,) * 5 + (0.0,) * NUM_FREE
+    intercepts = {"a": (1.0, 1.0, 1.0), "b": (2.0, 2.0, 2.0), "~a": (3.0, 3.0, 3.0)}
+    calibration = Calibration(
+        KNOTS, coefficients, intercepts, (0.0, 0.0, 0.0), functional={"b": 1.0, "~a": 2.0}
+    )
+    shares = np.array([[-1.0, -2.0, -4.0]] * 4)
+    evidence = Evidence(np.array([2, 0, 1, 0]), np.zeros(4, dtype=int), shares, np.zeros(4), np.zeros(4))
+    assert calibration.log_odds(evidence, Relations(["a", "b"])).tolist() == [-2.0, 1.0, -1.0, 1.0]
+
+
+def test_without_known_answers_the_first_features_and_the_domain_count():
+    found = compute_features(one_question([0.5], domain=7.0), np.array(KNOTS))
+    assert found.tolist() == [[3.0, 1.5, 0.0, 0.0, 7.0, 0.0, 0.0]]
+
+
+def test_every_piece_lies_between_its_knots():
+    knots = np.array([0.0, 1.0, 3.0, 6.0])
+    assert ramps(np.array([-2.0, 2.0, 5.0, 9.0]), knots).tolist() == [
+        [-2.0, 0.0, 0.0],
+        [1.0, 1.0, 0.0],
+        [1.0, 2.0, 2.0],
+        [1.0, 2.0, 6.0],
+    ]
