@@ -105,8 +105,8 @@ def test_buffers_are_as_large_as_the_questions_need_and_grow_with_them():
     kb = KnowledgeBase.from_triples((f"e{i}", "r", f"e{i + 1}") for i in range(40))
     walker, rules = FeatureWalker(GraphIndex.of(kb), 2), chain_rules((0,), (0, 0))
     few = gather_all(walker, rules, 0, np.arange(1))
-    assert sum(column.nbytes for column in walker._buffers[0]) < 10_000
+    assert sum(column.nbytes for column in walker._buffers[0]) < 50_000
     every = gather_all(walker, rules, 0, np.arange(41))
-    assert sum(column.nbytes for column in walker._buffers[0]) < 200_000
+    assert sum(column.nbytes for column in walker._buffers[0]) < 1_000_000
     assert (len(every), every[0]) == (41, few[0])
     assert gather_all(walker_over(kb, max_entries=1), rules, 0, np.arange(41)) == every
