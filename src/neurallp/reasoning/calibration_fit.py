@@ -81,11 +81,10 @@ def fit_calibration(
 
 def functional_queries(kb: KnowledgeBase) -> Ids:
     """Return the queries that sources have at most one answer to, but for exceptions (see `FUNCTIONAL`)."""
+    queries, num = _answers_of_sources(kb)
     num_queries = 2 * len(kb.relations)
-    questions = ask_both_ways(kb.facts, len(kb.relations))
-    pairs, num = np.unique(questions.sources * num_queries + questions.queries, return_counts=True)
-    having = np.bincount(pairs % num_queries, minlength=num_queries)
-    several = np.bincount(pairs[num > 1] % num_queries, minlength=num_queries)
+    having = np.bincount(queries, minlength=num_queries)
+    several = np.bincount(queries[num > 1], minlength=num_queries)
     return np.flatnonzero((several + 0.5) / (having + 1.0) < FUNCTIONAL)
 
 
@@ -122,14 +121,21 @@ def log_rates(kb: KnowledgeBase, num_held_out: int) -> Floats:
     another. Half a fact is added to each count (Jeffreys' prior).
     """
     num_queries, last = 2 * len(kb.relations), NUM_CASES - 1
-    questions = ask_both_ways(kb.facts, len(kb.relations))
-    pairs, num = np.unique(questions.sources * num_queries + questions.queries, return_counts=True)
+    queries, num = _answers_of_sources(kb)
     sources, lost = np.zeros((num_queries, NUM_CASES)), np.zeros((num_queries, NUM_CASES))
-    np.add.at(sources, (pairs % num_queries, np.minimum(num, last)), 1)
-    np.add.at(lost, (pairs % num_queries, np.minimum(num - 1, last)), num)
+    np.add.at(sources, (queries, np.minimum(num, last)), 1)
+    np.add.at(lost, (queries, np.minimum(num - 1, last)), num)
     sources[:, 0] = len(kb.entities) - sources.sum(axis=1)
     fraction = max(num_held_out, 1) / (num_held_out + len(kb.facts))
     return np.asarray(np.log(fraction * (lost + 0.5) / (sources + 1.0)))
+
+
+def _answers_of_sources(kb: KnowledgeBase) -> tuple[Ids, Ids]:
+    """Return for each source and query with answers the query, and how many answers there are."""
+    num_queries = 2 * len(kb.relations)
+    questions = ask_both_ways(kb.facts, len(kb.relations))
+    pairs, num = np.unique(questions.sources * num_queries + questions.queries, return_counts=True)
+    return pairs % num_queries, num
 
 
 def _place_knots(odds: Floats) -> Floats:

@@ -5,7 +5,7 @@ walk leaves an entity by any of its edges, of all relations and directions, with
 on with probability `GOING_ON` at each step. The probability of an entity is summed over the steps.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -54,7 +54,7 @@ class Near(Kind):
         found = np.flatnonzero(probabilities)
         leaving = graph.num_edges_from(np.append(graph.source, found))
         forward = probabilities[found]
-        return RuleFeatures(found, log_scale(forward), log_scale(forward * leaving[0] / leaving[1:]))
+        return RuleFeatures(found, near_scale(forward), near_scale(forward * leaving[0] / leaving[1:]))
 
     def rule(self, relations: Relations, query: int, candidate: Candidate, exclude_source: bool) -> Rule:
         """Return `query(X, Y) <= near(X, Y)`."""
@@ -71,9 +71,10 @@ class Near(Kind):
         query = index.kb.relations.operator_id(rule.target)
         came_from: dict[int, int] = {}
         for edges, carried in walk(MaskedGraph(index, ask(query, np.array([source])), 0)):
-            order = np.argsort(-carried, kind="stable")
-            steps = zip(*(at(edges[order]).tolist() for at in _ends_of(index)), strict=True)
-            came_from |= {end: start for start, end in reversed(list(steps)) if end not in came_from}
+            strongest = edges[np.argsort(-carried, kind="stable")]
+            reached, first = np.unique(index.operators.targets_at(strongest), return_index=True)
+            starts = index.operators.sources_at(strongest[first])
+            came_from = dict(zip(reached.tolist(), starts.tolist(), strict=True)) | came_from
             if answer in came_from:
                 break
         path = [answer]
@@ -92,11 +93,7 @@ class Near(Kind):
         return replace(rule, body=tuple(body))
 
 
-def _ends_of(index: GraphIndex) -> tuple[Callable[[Ids], Ids], Callable[[Ids], Ids]]:
-    return index.operators.sources_at, index.operators.targets_at
-
-
-def log_scale(probabilities: Floats) -> Floats:
+def near_scale(probabilities: Floats) -> Floats:
     """Return log(1 + p / LEAST) / log(1 + 1 / LEAST) for each p: entities far away are told apart, too."""
     scaled: Floats = np.log1p(probabilities / LEAST) / np.log1p(1 / LEAST)
     return scaled
