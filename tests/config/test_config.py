@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -119,3 +120,10 @@ def test_a_query_with_more_facts_has_more_candidates_up_to_the_setting():
     few = WeightingConfig(num_candidates=20, num_pairs=10)
     assert (few.candidates_for(9000), few.pairs_for(9000)) == (20, 10)
     assert WeightingConfig(num_candidates=0).pairs_for(9000) == 0
+    assert [config.counted_for(num) for num in (5, 700, 9000)] == [200, 350, 600]
+
+
+def test_a_first_fit_is_wider_where_there_are_other_questions_to_fit_the_chosen_rules_on():
+    config = WeightingConfig(max_entries=1000, num_pilot=100, max_questions=4000)
+    assert [config.first_entries_for(num) for num in (5, 200, 600, 9000)] == [1000, 1000, 3000, 8000]
+    assert replace(config, max_questions=400).first_entries_for(9000) == 2000

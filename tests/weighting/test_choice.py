@@ -26,7 +26,17 @@ def fitted(reciprocal_ranks, num_bodies=1, num_settings=3):
     ranks = np.array(reciprocal_ranks, dtype=float).reshape(-1, num_settings)
     weights = np.tile(np.arange(1.0, num_settings + 1), (num_bodies, 3, 1))
     rules = tuple(chain_rules((0,))) * num_bodies
-    return FitResult(rules, weights, np.ones(num_bodies), ranks, np.ones(num_bodies))
+    return FitResult(rules, weights, np.ones(num_bodies), ranks, np.ones(num_bodies), np.ones(num_bodies))
+
+
+def test_rules_are_taken_by_importance_for_what_they_predict_within_a_budget():
+    rules = tuple(chain_rules((0,), (1,), (2,), (3,)))
+    importance, predicted = np.array([3.0, 4.0, 0.0, 1.0]), np.array([99.0, 3.0, 1.0, 0.0])
+    fit = FitResult(rules, np.ones((4, 3, 1)), np.ones(4), np.ones((1, 1)), importance, predicted)
+    assert fit.best_rules(102) == ((rules[0], rules[1], rules[3]), True)  # one without importance is none
+    assert fit.best_rules(101) == ((rules[1], rules[3]), False)
+    assert fit.best_rules(2) == ((rules[3],), False)
+    assert fit.best_rules(2, given={rules[0]}) == ((rules[0], rules[3]), False)
 
 
 def choose(pilots):

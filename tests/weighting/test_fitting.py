@@ -17,6 +17,7 @@ from neurallp.config import WeightingConfig
 from neurallp.graph.knowledge_base import name_parts
 from neurallp.graph.vocabulary import Relations
 from neurallp.pipeline.learn import weigh_rules
+from neurallp.weighting.choice import choose_settings
 from neurallp.weighting.fitting import Weighting, Worker
 from neurallp.weighting.graph_index import GraphIndex
 from neurallp.weighting.kinds import get_kind, rules_as_candidates
@@ -470,6 +471,22 @@ def test_a_source_gives_no_more_questions_than_its_share():
         counts = np.unique(worker.learning_questions(0).sources, return_counts=True)[1]
     assert sorted(counts.tolist()) == [1] * 9 + [5]
     assert weighting.num_questions(0) == 14
+
+
+@pytest.mark.parametrize("num_pilot", [40, 10**6])
+def test_rules_that_a_first_fit_gives_up_are_not_missed_by_the_weights_of_the_others(split, num_pilot):
+    """Also where the first fit saw all questions, weights are fitted anew for the rules that are left."""
+    config = replace(QUICK, num_pilot=num_pilot, max_entries=10**6, thinning=False)
+    wide, narrow = Weighting(split, config), Weighting(split, replace(config, max_entries=4))
+    query = wide.queries[0]
+    with wide._worker() as first, narrow._worker() as second:
+        pilots = first.pilot(query, first.candidates(query))
+        choice = choose_settings({query: pilots}, len(config.penalties))[query]
+        every, few = (worker.refine(query, choice) for worker in (first, second))
+    assert 0 < few.num_predicted.sum() <= 4 * 1.5 < every.num_predicted.sum()
+    kept, left = (each.weighted(0) for each in (every, few))
+    both = [(kept.rules.index(rule), left.rules.index(rule)) for rule in left.rules if rule in kept.rules]
+    assert any(not np.allclose(kept.weights[i], left.weights[j]) for i, j in both)
 
 
 class RecordingFit(QueryFit):

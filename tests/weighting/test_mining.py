@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from samples import edges, knowledge_bases
 
 from neurallp import KnowledgeBase
-from neurallp.config import WeightingConfig
 from neurallp.graph.questions import Questions
 from neurallp.weighting.graph_index import GraphIndex
 from neurallp.weighting.mining import (
@@ -146,7 +145,8 @@ def test_a_miner_leaves_nothing_behind_for_the_next_pair(max_length):
 
 # Selection by what bodies conclude
 
-CONFIG = WeightingConfig(num_candidates=4, num_counted=10, max_entries=100)
+#: Conclusions that all bodies together may have.
+BUDGET = 1000
 
 
 def test_of_bodies_with_as_many_hits_the_one_that_concludes_less_is_better():
@@ -158,13 +158,13 @@ def test_of_bodies_with_as_many_hits_the_one_that_concludes_less_is_better():
 def test_bodies_are_kept_by_value_and_none_without_a_hit():
     bodies = [(0, 1), (1, 1), (2, 1)]
     counts = np.array([[10, 2, 2], [10, 9, 9], [10, 9, 0]])
-    assert select_bodies(bodies, counts, 1.0, CONFIG, 4) == [(1, 1), (0, 1)]
+    assert select_bodies(bodies, counts, BUDGET, 4) == [(1, 1), (0, 1)]
 
 
 def test_many_long_bodies_leave_room_for_short_ones():
     bodies = [*[(0, 1, k) for k in range(20)], (5,), (6, 6)]
     counts = np.array([[10, 9, 9]] * 20 + [[10, 1, 1]] * 2)
-    kept = select_bodies(bodies, counts, 1.0, CONFIG, 4)
+    kept = select_bodies(bodies, counts, BUDGET, 4)
     assert {(5,), (6, 6)} < set(kept)
     assert len(kept) == 4
 
@@ -180,7 +180,7 @@ def test_what_does_not_fit_into_the_budget_is_passed_over():
     assert within_budget(np.array([5.0, 6.0, 5.0, 1.0]), 10).tolist() == [0, 2]
     counts = np.array([[600, 90, 90], [900, 80, 80], [300, 5, 5]])
     bodies = [(0, 1), (1, 1), (2, 1)]
-    assert select_bodies(bodies, counts, 1.0, CONFIG, 4) == [(0, 1), (2, 1)]
-    assert select_bodies(bodies, counts, 0.5, CONFIG, 4) == [
+    assert select_bodies(bodies, counts, BUDGET, 4) == [(0, 1), (2, 1)]
+    assert select_bodies(bodies, counts, 0.5 * BUDGET, 4) == [
         (2, 1)
     ]  # each has twice as many on all questions

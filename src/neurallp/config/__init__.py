@@ -29,8 +29,11 @@ Signs = Literal["non-negative", "any"]
 Linked = Literal["auto", "exclude", "include"]
 
 ENGINE_CHOICES = ("auto", *ENGINES)
-#: Bodies to weigh for a query and pairs to mine between, however few facts it has.
-ALWAYS_CANDIDATES, ALWAYS_PAIRS = 400, 300
+#: Bodies to weigh for a query, pairs to mine between, and questions to count on, however few facts it has.
+ALWAYS_CANDIDATES, ALWAYS_PAIRS, ALWAYS_COUNTED = 400, 300, 200
+
+#: How many times the feature values of a refined fit a first fit may have.
+FIRST_FIT_WIDTH = 8
 
 LIMITS = {"num_steps": 100, "max_length": 100, "num_controllers": 100}  # more would never end
 
@@ -165,7 +168,11 @@ class WeightingConfig:
         flag="--pairs",
     )
     num_mined: int = setting(1000, "Bodies of each length to count right conclusions of.", flag="--mined")
-    num_counted: int = setting(200, "Questions on which the conclusions of mined bodies are counted.")
+    num_counted: int = setting(
+        600,
+        "Questions of each query on which conclusions of mined bodies are counted: half of its facts, 200 at "
+        "least.",
+    )
     max_paths: int = setting(5_000_000, "Paths to follow while mining for one query.")
     num_pilot: int = setting(300, "Questions of each query for the first fit, which chooses settings.")
     max_questions: int = setting(4000, "Questions of each query to fit weights on.", flag="--questions")
@@ -192,7 +199,7 @@ class WeightingConfig:
     )
     batch_size: int = 32
     learning_rate: float = 0.06
-    min_steps: int = 150
+    min_steps: int = 300
     seed: int = setting(0, "Fixes what is sampled.")
 
     def __post_init__(self) -> None:
@@ -218,6 +225,18 @@ class WeightingConfig:
     def pairs_for(self, num_facts: int) -> int:
         """Return how many pairs of a query are mined between: others are left to count conclusions on."""
         return min(self.num_pairs, max(ALWAYS_PAIRS, num_facts // 2)) if self.num_candidates else 0
+
+    def counted_for(self, num_facts: int) -> int:
+        """Return on how many questions the conclusions of a query's bodies are counted."""
+        return min(self.num_counted, max(ALWAYS_COUNTED, num_facts // 2))
+
+    def first_entries_for(self, num_facts: int) -> float:
+        """Return how many feature values a question may have in a query's first fit.
+
+        The first fit may choose among more rules where there are other questions to fit the chosen ones on.
+        """
+        width = min(num_facts, self.max_questions) / (2 * self.num_pilot)
+        return self.max_entries * min(FIRST_FIT_WIDTH, max(1.0, width))
 
 
 @dataclass(frozen=True)

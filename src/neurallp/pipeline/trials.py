@@ -104,8 +104,9 @@ class Trials:
             num_candidates=-(-2 * config.num_candidates // 5),
             num_pairs=-(-config.num_pairs // 20),
             num_mined=-(-config.num_mined // 2),
-            num_counted=-(-config.num_counted // 2),
+            num_counted=-(-config.num_counted // 6),
             num_pilot=self.num_learned,
+            max_questions=self.num_learned,
             min_steps=config.min_steps // 2,
             penalties=config.penalties[len(config.penalties) // 2 :][:1],
         )

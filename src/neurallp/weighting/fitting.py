@@ -305,8 +305,9 @@ class Worker:
         Questions are sampled: others than those that bodies are mined between, as far as there are others.
         """
         weighting = self.weighting
-        num_mined = self.config.pairs_for(len(self.questions(query)))
-        questions = self.sample(query, self.config.num_counted, skip=num_mined)
+        num_facts = len(self.questions(query))
+        num_mined = self.config.pairs_for(num_facts)
+        questions = self.sample(query, self.config.counted_for(num_facts), skip=num_mined)
         mask_pair = weighting.edge_masking.mask_pair(questions)
         exclude_source = bool(excludes_source(self.index.kb.reflexive_relations, query))
         batch = ask(query, questions.sources, questions.answers, mask_pair, exclude_source)
@@ -364,21 +365,22 @@ class Worker:
     def refine(self, query: int, choice: Choice) -> FitResult:
         """Return the weights of a query's rules, fitted on more questions under the settings chosen.
 
-        Rules that the cheap fit gave no weight are left out. There is a column of weights for each level of
-        thinning.
+        Of the rules that the cheap fit gave a weight the best are taken, within the budget of feature values.
+        There is a column of weights for each level of thinning.
         """
         pilot, questions = choice.pilot, self.learning_questions(query)
-        rules = tuple(
-            rule for rule, importance in zip(pilot.rules, pilot.importance, strict=True) if importance
-        )
+        given = frozenset(self.weighting.given.get(query, ()))
+        rules, all_taken = pilot.best_rules(self.config.max_entries, given)
         penalty = self.config.penalties[choice.penalty]
         fit = self._start(query, rules, (Setting(penalty, choice.against),))
         fit.start_from(pilot.rules, pilot.weights[:, :, choice.column])
-        if len(questions) > self.config.num_pilot:
+        if len(questions) > self.config.num_pilot or not all_taken:
             fit.learn(questions)
         if self.config.max_rules is not None:
             reduce_rules(fit, questions, self.config.max_rules)
         levels = thin(fit, questions) if self.config.thinning and not self.config.max_rules else [fit.values]
+        if not fit.counts.any():  # nothing was fitted anew
+            fit.count(questions)
         return fit.with_values(np.hstack(levels)).validated()
 
     def _start(self, query: int, rules: tuple[Candidate, ...], settings: Sequence[Setting]) -> QueryFit:

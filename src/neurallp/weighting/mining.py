@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..config import WeightingConfig
 from ..graph.arrays import Body, Floats, Ids
 from ..graph.questions import Questions
 from .counting_kernels import CONCLUSIONS, HITS, RIGHT
@@ -51,10 +50,10 @@ def mine_bodies(search: "CandidateSearch", query: int, max_length: int) -> list[
     miner: Miner = search.workspace[key]
     found = [body for mask in choices for body in miner.mine(pairs, mask, limit, config.max_paths)]
     bodies = [body for body in dict.fromkeys(found) if body != (query,)]
-    max_conclusions = MAX_SHARE * config.max_entries * config.num_counted
-    counts, share = search.count_chains(query, bodies, max_conclusions)
-    counts[counts[:, CONCLUSIONS] > max_conclusions] = 0
-    return select_bodies(bodies, counts, share, config, config.candidates_for(num_facts))
+    budget = config.first_entries_for(num_facts) * config.counted_for(num_facts)  # of all counted questions
+    counts, share = search.count_chains(query, bodies, MAX_SHARE * budget)
+    counts[counts[:, CONCLUSIONS] > MAX_SHARE * budget] = 0
+    return select_bodies(bodies, counts, share * budget, config.candidates_for(num_facts))
 
 
 class Miner:
@@ -138,21 +137,18 @@ def _rank_codes(found: Sequence[tuple[Ids, NDArray[np.float64]]]) -> Ids:
 # Selection by what bodies conclude on sampled questions
 
 
-def select_bodies(
-    bodies: Sequence[Body], counts: Ids, share: float, config: WeightingConfig, num: int
-) -> list[Body]:
-    """Return the `num` best bodies: each length has the same share, and all together the budget of entries.
+def select_bodies(bodies: Sequence[Body], counts: Ids, budget: float, num: int) -> list[Body]:
+    """Return the `num` best bodies: each length has the same share, and all together a budget of conclusions.
 
-    `counts` are conclusions, right ones and hits, (body, 3), on a `share` of at most `config.num_counted`
-    questions. A query with fewer questions than that may have more entries for each.
+    `counts` are conclusions, right ones and hits, (body, 3). The budget is for as many questions as were to
+    be counted: a query with fewer questions than that may have more conclusions for each.
     """
     values = value_of(counts)
     order = np.argsort(-values, kind="stable")
     order = order[values[order] > 0]
     lengths = np.array([len(bodies[i]) for i in order], dtype=np.int64)
     chosen = order[share_by_length(lengths, num)]
-    costs = counts[chosen, CONCLUSIONS] / (max(share, 1e-9) * config.num_counted)
-    kept = chosen[within_budget(costs, config.max_entries)]
+    kept = chosen[within_budget(counts[chosen, CONCLUSIONS].astype(np.float64), budget)]
     return [bodies[i] for i in kept]
 
 

@@ -1,7 +1,7 @@
 """The weights of one query, fitted by Adam on batches of questions, under several settings at once."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +24,7 @@ from .fitting_kernels import (
 from .kinds import compile_rules, get_kind, is_dense
 from .kinds.base import Candidate
 from .masking import Filters
+from .mining import within_budget
 from .weighted_rules import WeightedQuery
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class FitResult:
     confidences: Floats  # (rule,)
     reciprocal_ranks: Floats  # (question, setting)
     importance: Floats  # (rule,)
+    num_predicted: Floats  # (rule,) entities that it predicts for a question, on average
     entries_per_question: float = 0.0
 
     def weighted(self, setting: int) -> WeightedQuery:
@@ -63,6 +65,21 @@ class FitResult:
         used = np.flatnonzero(weights.any(axis=1))
         rules = tuple(self.rules[rule] for rule in used)
         return WeightedQuery(rules, weights[used].copy(), self.confidences[used])
+
+    def best_rules(
+        self, budget: float, given: Collection[Candidate] = ()
+    ) -> tuple[tuple[Candidate, ...], bool]:
+        """Return the best rules with a weight that predict at most `budget` entities, and whether all do.
+
+        A rule that predicts four times as many entities must be twice as important. Those given are taken
+        besides.
+        """
+        found = np.array([rule not in given for rule in self.rules], dtype=np.bool_)
+        costs = self.num_predicted * found
+        used = np.flatnonzero(self.importance)
+        used = used[np.argsort(-self.importance[used] / np.sqrt(1 + costs[used]), kind="stable")]
+        kept = used[within_budget(costs[used], budget)]
+        return tuple(self.rules[rule] for rule in np.sort(kept)), len(kept) == len(used)
 
 
 class QueryFit:
@@ -88,7 +105,8 @@ class QueryFit:
         self.gradients: Any = np.zeros_like(self.lower)
         self.fitted = np.ones(self.num_rules, dtype=np.bool_)  # whether the weights are not fixed at 0
         self.counts = np.zeros((self.num_rules, 2), dtype=np.int64)  # predicted, right
-        self.is_warm, self._kept, self._num_entries, self._num_gathered = False, None, 0, 0
+        self.is_warm, self._kept = False, None
+        self._num_entries, self._num_gathered, self._num_counted = 0, 0, 0
         self._restart()
 
     def _restart(self) -> None:
@@ -194,7 +212,7 @@ class QueryFit:
         masking = self.worker.weighting.edge_masking
         for examples in self._examples(questions, self.worker.weighting.known, masking.mask_pair(questions)):
             if is_first:
-                self._count(examples)
+                self._tally(examples)
             if len(examples.answers) == len(questions):
                 self._kept = examples
             yield examples
@@ -226,8 +244,13 @@ class QueryFit:
         weighting = self.worker.weighting
         mask_pair = weighting.edge_masking.mask_pair(questions)
         for examples in self._examples(questions, weighting.known, mask_pair):
-            self._count(examples)
+            self._tally(examples)
         return self.counts
+
+    def _tally(self, examples: Any) -> None:
+        """Count what rules predict, and on how many questions."""
+        self._count(examples)
+        self._num_counted += len(examples.answers)
 
     @property
     def importance(self) -> Floats:
@@ -258,6 +281,7 @@ class QueryFit:
             np.append(confidences, np.zeros(len(dense))),
             1.0 / np.concatenate(ranks),
             np.append(importance, np.full(len(dense), np.inf)),
+            np.append(self.counts[:, 0] / max(self._num_counted, 1), np.zeros(len(dense))),
             self._num_entries / max(self._num_gathered, 1),
         )
 
