@@ -67,6 +67,14 @@ def test_a_gain_must_be_worth_its_work(planner):
     assert "unary" in found.decide().kinds
 
 
+def test_the_less_is_missing_the_less_a_setting_must_gain(planner):
+    def gains_with_unary(mrr):
+        return lambda config: mrr + 0.002 * ("unary" in config.kinds)
+
+    assert "unary" not in planner(gains_with_unary(0.3)).decide().kinds
+    assert "unary" in planner(gains_with_unary(0.9)).decide().kinds
+
+
 def test_kinds_that_gain_only_together_are_chosen_and_not_tried_again(planner):
     more = {"unary", "anchored", "mirrored"}
     found = planner(lambda config: 0.5 + 0.006 * (more <= set(config.kinds)))

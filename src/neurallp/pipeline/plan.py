@@ -53,8 +53,9 @@ MIN_ENTRIES = 2000
 MAX_TRAINING_WORK = 3e8
 CONTROLLER_WORK = 25_000
 
-#: The least gain in MRR for which more rules are accepted; what doubles the work must gain twice as much.
-MIN_GAIN = 0.004
+#: The least gain in MRR for which more rules are accepted, as a share of what is missing to 1; what doubles
+#: the work must gain twice as much.
+MIN_GAIN = 0.005
 
 #: The share of the time limit that trials may take.
 TRIAL_SHARE = 0.3
@@ -180,7 +181,8 @@ class Planner:
         assert self.best is not None
         gain, error = found.gain_over(self.best)
         more_work = max(1.0, found.entries / max(self.best.entries, 1.0))
-        return self._record(words, found, gain > max(error, MIN_GAIN * more_work))
+        least = MIN_GAIN * (1 - self.best.mrr) * more_work
+        return self._record(words, found, gain > max(error, least))
 
     def _record(self, words: str, found: TrialResult, chosen: bool) -> bool:
         gain, error = (0.0, 0.0) if self.best is None else found.gain_over(self.best)
