@@ -371,8 +371,10 @@ class Worker:
         pilot, questions = choice.pilot, self.learning_questions(query)
         given = frozenset(self.weighting.given.get(query, ()))
         rules, all_taken = pilot.best_rules(self.config.max_entries, given)
-        penalty = self.config.penalties[choice.penalty]
-        fit = self._start(query, rules, (Setting(penalty, choice.against),))
+        # The loss is a mean: a penalty chosen on few questions counts for less on more of them.
+        share = min(1.0, self.config.num_pilot / len(questions))
+        setting = Setting(share * self.config.penalties[choice.penalty], choice.against)
+        fit = self._start(query, rules, (setting,))
         fit.start_from(pilot.rules, pilot.weights[:, :, choice.column])
         if len(questions) > self.config.num_pilot or not all_taken:
             fit.learn(questions)
