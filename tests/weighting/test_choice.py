@@ -21,42 +21,44 @@ from neurallp.weighting.fitting_kernels import batch_gradient
 from neurallp.weighting.query_fit import FitResult, Setting
 
 
-def fitted(reciprocal_ranks, num_bodies=1, num_settings=3):
-    """Return weights that tell by their value under which of the settings they were learned."""
-    ranks = np.array(reciprocal_ranks, dtype=float).reshape(-1, num_settings)
-    weights = np.tile(np.arange(1.0, num_settings + 1), (num_bodies, 3, 1))
-    rules = tuple(chain_rules((0,))) * num_bodies
-    return FitResult(rules, weights, np.ones(num_bodies), ranks, np.ones(num_bodies), np.ones(num_bodies))
+def fitted(reciprocal_ranks, num_bodies=1, left_out=()):
+    """Return weights under three penalties, then without each of some kinds; their value tells which."""
+    settings = [Setting(penalty) for penalty in (0.1, 0.2, 0.3)]
+    settings += [Setting(0.2, frozenset({kind})) for kind in left_out]
+    ranks = np.array(reciprocal_ranks, dtype=float).reshape(-1, len(settings))
+    weights = np.tile(np.arange(1.0, len(settings) + 1), (num_bodies, 3, 1))
+    rules, ones = tuple(chain_rules((0,))) * num_bodies, np.ones(num_bodies)
+    return FitResult(tuple(settings), rules, weights, ones, ranks, ones, ones)
 
 
 def test_rules_are_taken_by_importance_for_what_they_predict_within_a_budget():
     rules = tuple(chain_rules((0,), (1,), (2,), (3,)))
     importance, predicted = np.array([3.0, 4.0, 0.0, 1.0]), np.array([99.0, 3.0, 1.0, 0.0])
-    fit = FitResult(rules, np.ones((4, 3, 1)), np.ones(4), np.ones((1, 1)), importance, predicted)
-    assert fit.best_rules(102) == ((rules[0], rules[1], rules[3]), True)  # one without importance is none
-    assert fit.best_rules(101) == ((rules[1], rules[3]), False)
-    assert fit.best_rules(2) == ((rules[3],), False)
-    assert fit.best_rules(2, given={rules[0]}) == ((rules[0], rules[3]), False)
+    settings, weights = (Setting(0.0),), np.ones((4, 3, 1))
+    fit = FitResult(settings, rules, weights, np.ones(4), np.ones((1, 1)), importance, predicted)
+    assert fit.best_rules(102) == (rules[0], rules[1], rules[3])  # one without importance is none
+    assert fit.best_rules(101) == (rules[1], rules[3])
+    assert fit.best_rules(2) == (rules[3],)
+    assert fit.best_rules(2, given={rules[0]}) == (rules[0], rules[3])
+    assert fit.best_rules(102, left_out={"chain"}) == ()
 
 
 def choose(pilots):
-    """Return the rules and weights of each query under its choice of three penalties."""
-    return {
-        query: choice.pilot.weighted(choice.column) for query, choice in choose_settings(pilots, 3).items()
-    }
+    """Return the rules and weights of each query under its choice."""
+    return {query: each.pilot.weighted(each.column) for query, each in choose_settings(pilots).items()}
 
 
 def test_a_penalty_is_chosen_on_validation_by_a_query_that_has_enough_and_else_in_common():
-    many, few = [[0, 0, 1]] * 20, [[1, 0, 0]] * 3
-    chosen = choose({0: [fitted(many)], 1: [fitted(few)]})
-    assert [chosen[query].weights[0, 0] for query in (0, 1)] == [3, 3]
-    chosen = choose({0: [fitted(many)], 1: [fitted([[1, 0, 0]] * 20)], 2: [fitted([])]})
+    many, few = [[0, 0, 1]] * 200, [[1, 0, 0]] * 20
+    chosen = choose({0: [fitted(many)], 1: [fitted(few)], 2: [fitted([])]})
+    assert [chosen[query].weights[0, 0] for query in (0, 1, 2)] == [3, 3, 3]
+    chosen = choose({0: [fitted(many)], 1: [fitted([[1, 0, 0]] * 100)]})
     assert [chosen[query].weights[0, 0] for query in (0, 1)] == [3, 1]
     assert choose({0: [fitted([])]})[0].weights[0, 0] == 2
 
 
 def test_of_several_lengths_each_query_keeps_what_validates_best():
-    worse, better = [[0.5, 0.6, 0.5]] * 20, [[0.5, 0.5, 0.7]] * 20
+    worse, better = [[0.5, 0.6, 0.5]] * 100, [[0.5, 0.5, 0.7]] * 100
     chosen = choose(
         {0: [fitted(worse), fitted(better, 2)], 1: [fitted(better), fitted(worse, 2)], 2: [fitted([])] * 2}
     )
@@ -64,13 +66,33 @@ def test_of_several_lengths_each_query_keeps_what_validates_best():
     assert found == [(2, 3), (1, 3), (1, 3)]
 
 
-def test_rules_against_are_used_by_a_query_that_validates_better_with_them():
-    with_, without = [[0, 0, 0.9, 0, 0, 0.1]] * 20, [[0, 0, 0.1, 0, 0.9, 0]] * 20
-    chosen = choose_settings(
-        {0: [fitted(with_, 1, 6)], 1: [fitted(without, 1, 6)], 2: [fitted([[1, 0, 0]] * 20)]}, 3
-    )
-    assert [(chosen[query].penalty, chosen[query].against) for query in (0, 1)] == [(2, True), (1, False)]
-    assert [chosen[query].column for query in (0, 1, 2)] == [2, 4, 0]
+def test_a_kind_is_left_out_by_a_query_that_validates_no_better_with_it():
+    useful, useless = [[0, 0.9, 0.8, 0.1]] * 200, [[0, 0.1, 0.2, 0.9]] * 100
+    same, few = [[0, 0.5, 0.5, 0.5]] * 200, [[0, 0.1, 0.2, 0.9]] * 3
+    pilots = [fitted(each, 1, ["against"]) for each in (useful, useless, same, few)]
+    chosen = choose_settings({query: [fit] for query, fit in enumerate(pilots)})
+    assert [bool(chosen[query].left_out) for query in range(4)] == [False, True, False, False]
+    assert [chosen[query].column for query in range(2)] == [1, 3]
+    assert chosen[1].left_out == {"against"}
+
+
+def test_a_kind_must_gain_more_than_its_standard_error():
+    noisy = [[0, 0.5, 0, 0], [0, 0.5, 0, 0.98]] * 10  # a gain of .01, with a standard error of .11
+    clear = [[0, 0.5, 0, 0.49]] * 20
+    for ranks, is_left_out in ((noisy, True), (clear, False)):
+        choice = choose_settings({0: [fitted(ranks, 1, ["unary"])]})[0]
+        assert bool(choice.left_out) == is_left_out
+
+
+def test_without_validation_every_kind_is_used():
+    choice = choose_settings({0: [fitted([], 1, ["near", "unary"])]})[0]
+    assert (choice.penalty, choice.left_out, choice.column) == (0.2, frozenset(), 1)
+
+
+def test_several_kinds_may_be_left_out_and_the_first_weights_are_those_without_the_worst():
+    ranks = [[0, 0.5, 0.4, 0.6, 0.9, 0.1]] * 100
+    choice = choose_settings({0: [fitted(ranks, 1, ["near", "unary", "against"])]})[0]
+    assert (choice.left_out, choice.column) == ({"near", "unary"}, 4)
 
 
 def test_the_fewest_rules_are_kept_that_validate_nearly_as_well_as_the_best():

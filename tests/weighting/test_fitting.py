@@ -481,7 +481,7 @@ def test_rules_that_a_first_fit_gives_up_are_not_missed_by_the_weights_of_the_ot
     query = wide.queries[0]
     with wide._worker() as first, narrow._worker() as second:
         pilots = first.pilot(query, first.candidates(query))
-        choice = choose_settings({query: pilots}, len(config.penalties))[query]
+        choice = choose_settings({query: pilots})[query]
         every, few = (worker.refine(query, choice) for worker in (first, second))
     assert 0 < few.num_predicted.sum() <= 4 * 1.5 < every.num_predicted.sum()
     kept, left = (each.weighted(0) for each in (every, few))

@@ -34,7 +34,7 @@ MAX_WALKS = 3e7
 ENOUGH_REACHED = 0.95
 
 #: The kinds of rules that a plan begins with; the others are tried.
-FIRST_KINDS = ("chain", "prior", "against")
+FIRST_KINDS = ("chain", "prior", "unary", "near", "against")
 
 #: Feature values of all questions to learn from, at most; and how many questions a query may have.
 MAX_WORK = 2.6e9

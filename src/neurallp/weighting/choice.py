@@ -6,6 +6,7 @@ same each has little importance while the others are there, so at most half are 
 others are fitted anew before their importance is computed again.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,10 +14,10 @@ import numpy as np
 
 from ..graph.arrays import Floats, Ids
 from ..graph.questions import Questions
-from .query_fit import FitResult, QueryFit
+from .query_fit import FitResult, QueryFit, Setting
 
-#: Validation questions from which on a query chooses its own settings.
-ENOUGH_TO_CHOOSE = 20
+#: Validation questions that all queries together count for in the choice of one.
+SHARED = 100
 
 #: How much of the validation MRR a model with fewer rules may lose, at least and at most: as much as may be
 #: chance, one standard error of the loss.
@@ -43,15 +44,18 @@ MAX_ROUNDS = 2
 #: The share of passes with which weights are fitted anew.
 EFFORT = 0.5
 
+#: A setting of the fit of one length, by the length's number.
+Key = tuple[int, Setting]
+
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The settings chosen for a query: the fit of one length, and the columns of its weights."""
+    """The settings chosen for a query: the fit of one length, a penalty, and kinds that are left out."""
 
     pilot: FitResult
-    column: int
-    penalty: int  # its number
-    against: bool
+    column: int  # of the fit's weights; where several kinds are left out, without the worst of them
+    penalty: float
+    left_out: frozenset[str]
 
     @property
     def reciprocal_ranks(self) -> Floats:
@@ -90,35 +94,65 @@ class Trial:
         return BYTES_PER_ENTRY * max(each, default=0.0)
 
 
-def choose_settings(pilots: Mapping[int, Sequence[FitResult]], num_penalties: int) -> dict[int, Choice]:
-    """Return each query's length, penalty and use of rules against with the best validation MRR.
+def choose_settings(pilots: Mapping[int, Sequence[FitResult]]) -> dict[int, Choice]:
+    """Return each query's length and penalty with the best validation MRR, and the kinds that it leaves out.
 
-    A query with few validation questions takes what is best for all queries together; without any validation
-    that is the first length, rules against, and the penalty in the middle.
+    A query has few validation questions, so the mean of all queries counts for `SHARED` more of them. Without
+    any validation that is the first length, the penalty in the middle, and all kinds.
     """
-    ranks = {query: _all_ranks(fits, num_penalties) for query, fits in pilots.items()}
-    together = np.concatenate([*ranks.values()]) if ranks else np.zeros((0, 1))
-    common = int(together.mean(axis=0).argmax()) if len(together) else num_penalties // 2
-    chosen = {}
-    for query, fits in pilots.items():
-        own = len(ranks[query]) >= ENOUGH_TO_CHOOSE
-        place = int(ranks[query].mean(axis=0).argmax()) if own else common
-        length, setting = divmod(place, 2 * num_penalties)
-        against, penalty = divmod(setting, num_penalties)
-        column = setting % fits[length].weights.shape[2]
-        chosen[query] = Choice(fits[length], column, penalty, against == 0)
-    return chosen
+    gains = {query: _gains(fits) for query, fits in pilots.items()}
+    together: defaultdict[Key, list[Floats]] = defaultdict(list)
+    for own in gains.values():
+        for key, values in own.items():
+            together[key].append(values)
+    pooled = {key: np.concatenate(values) for key, values in together.items()}
+    return {query: _choose(fits, gains[query], pooled) for query, fits in pilots.items()}
 
 
-def _all_ranks(fits: Sequence[FitResult], num_penalties: int) -> Floats:
-    """Return reciprocal ranks, (question, length x with or without rules against x penalty).
+def _gains(fits: Sequence[FitResult]) -> dict[Key, Floats]:
+    """Return what each setting of each length adds to the reciprocal ranks of a query's questions.
 
-    Where there are no rules against, both ways are the same.
+    Penalties are compared with the middle one of the first length. For a setting that leaves a kind out, it
+    is what the kind adds.
     """
-    times = [2 * num_penalties // each.weights.shape[2] for each in fits]
-    return np.hstack(
-        [np.tile(each.reciprocal_ranks, (1, num)) for each, num in zip(fits, times, strict=True)]
-    )
+    gains: dict[Key, Floats] = {}
+    for length, fit in enumerate(fits):
+        for setting, ranks in zip(fit.settings, fit.reciprocal_ranks.T, strict=True):
+            if setting.left_out:
+                gains[length, setting] = fit.middle_ranks - ranks
+            else:
+                gains[length, setting] = ranks - fits[0].middle_ranks
+    return gains
+
+
+def _choose(fits: Sequence[FitResult], gains: Mapping[Key, Floats], pooled: Mapping[Key, Floats]) -> Choice:
+    """Return the settings of one query, from the gains of its own questions and of those of all queries."""
+    expected = {key: _expected_gain(own, pooled[key]) for key, own in gains.items()}
+    penalties = [
+        (n, setting) for n, fit in enumerate(fits) for setting in fit.settings if not setting.left_out
+    ]
+    first = 0, fits[0].settings[fits[0].middle]  # taken where none is better
+    length, chosen = max([first, *penalties], key=lambda key: expected[key])
+    fit = fits[length]
+    without = [
+        setting
+        for setting in fit.settings
+        if setting.left_out and expected[length, setting] <= _standard_error(pooled[length, setting])
+    ]
+    nearest = min(without, key=lambda setting: expected[length, setting], default=chosen)
+    left_out = frozenset(kind for setting in without for kind in setting.left_out)
+    return Choice(fit, fit.settings.index(nearest), chosen.penalty, left_out)
+
+
+def _expected_gain(own: Floats, pooled: Floats) -> float:
+    """Return the mean gain of a query's questions and of `SHARED` more, which stand for all queries."""
+    shared = pooled.mean() if len(pooled) else 0.0
+    return float((own.sum() + SHARED * shared) / (len(own) + SHARED))
+
+
+def _standard_error(gains: Floats) -> float:
+    """Return the standard error of a mean gain; below 0 where there is none, so that no gain is enough."""
+    return float(gains.std() / np.sqrt(len(gains))) if len(gains) else -1.0
 
 
 def choose_level(reciprocal_ranks: Sequence[Floats]) -> int:

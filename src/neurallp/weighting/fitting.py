@@ -5,7 +5,7 @@ indicator that it predicts it, and a forward and a backward value (for chains, r
 logarithmic scale). A query has a weight for each of them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
@@ -128,7 +128,7 @@ class Weighting:
         pool = ThreadPoolExecutor(self.num_threads)
         try:
             pilots = first._pilot_all(self.queries, pool, on_done)
-            choices = choose_settings(pilots, len(self.config.penalties))
+            choices = choose_settings(pilots)
             refined = self._refine_all(choices, pool, on_done)
         finally:
             pool.shutdown(cancel_futures=True)  # after Ctrl-C only queries that have begun are waited for
@@ -139,10 +139,11 @@ class Weighting:
         other = self if config is None else self.with_config(config)
         with ThreadPoolExecutor(self.num_threads) as pool:
             pilots = other._pilot_all(queries, pool, lambda num: None)
-        choices = choose_settings(pilots, len(other.config.penalties))
+        choices = choose_settings(pilots)
         entries = {query: choice.pilot.entries_per_question for query, choice in choices.items()}
         asked = {query: other.num_questions(query) for query in choices}
-        return Trial({query: choice.reciprocal_ranks for query, choice in choices.items()}, entries, asked)
+        # Choices of single queries on the same questions would favour what has more to choose from.
+        return Trial({query: choice.pilot.middle_ranks for query, choice in choices.items()}, entries, asked)
 
     def with_config(self, config: WeightingConfig) -> "Weighting":
         """Return a weighting of the same facts with other settings; the same search is not made again."""
@@ -355,12 +356,16 @@ class Worker:
         return [self._pilot(query, rules) for rules in candidates]
 
     def _pilot(self, query: int, rules: tuple[Candidate, ...]) -> FitResult:
-        has_against = any(get_kind(rule.kind).sign < 0 for rule in rules)
-        choices = (True, False) if has_against else (True,)
-        settings = [Setting(penalty, against) for against in choices for penalty in self.config.penalties]
-        fit = self._start(query, rules, settings)
+        fit = self._start(query, rules, self._settings({rule.kind for rule in rules}))
         fit.learn(self.learning_questions(query)[: self.config.num_pilot], PILOT_EFFORT)
         return fit.validated(MAX_JUDGED)
+
+    def _settings(self, kinds: Collection[str]) -> list[Setting]:
+        """Return every penalty, then the one in the middle without each kind that may be left out."""
+        settings = [Setting(penalty) for penalty in self.config.penalties]
+        middle = settings[len(settings) // 2]
+        optional = (kind.name for kind in get_kinds(kinds) if kind.is_optional)
+        return settings + [middle._replace(left_out=frozenset({name})) for name in optional]
 
     def refine(self, query: int, choice: Choice) -> FitResult:
         """Return the weights of a query's rules, fitted on more questions under the settings chosen.
@@ -370,19 +375,15 @@ class Worker:
         """
         pilot, questions = choice.pilot, self.learning_questions(query)
         given = frozenset(self.weighting.given.get(query, ()))
-        rules, all_taken = pilot.best_rules(self.config.max_entries, given)
+        rules = pilot.best_rules(self.config.max_entries, given, choice.left_out)
         # The loss is a mean: a penalty chosen on few questions counts for less on more of them.
         share = min(1.0, self.config.num_pilot / len(questions))
-        setting = Setting(share * self.config.penalties[choice.penalty], choice.against)
-        fit = self._start(query, rules, (setting,))
+        fit = self._start(query, rules, (Setting(share * choice.penalty),))
         fit.start_from(pilot.rules, pilot.weights[:, :, choice.column])
-        if len(questions) > self.config.num_pilot or not all_taken:
-            fit.learn(questions)
+        fit.learn(questions)
         if self.config.max_rules is not None:
             reduce_rules(fit, questions, self.config.max_rules)
         levels = thin(fit, questions) if self.config.thinning and not self.config.max_rules else [fit.values]
-        if not fit.counts.any():  # nothing was fitted anew
-            fit.count(questions)
         return fit.with_values(np.hstack(levels)).validated()
 
     def _start(self, query: int, rules: tuple[Candidate, ...], settings: Sequence[Setting]) -> QueryFit:

@@ -41,16 +41,17 @@ ODDS_SMOOTHING = 5.0
 
 
 class Setting(NamedTuple):
-    """What a fit is tried with: a penalty on squared weights, and whether rules against are used."""
+    """What a fit is tried with: a penalty on squared weights, and kinds of rules that are left out."""
 
     penalty: float
-    against: bool = True
+    left_out: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
 class FitResult:
     """Weights of one query under every setting, and the reciprocal ranks of validation under each."""
 
+    settings: tuple[Setting, ...]
     rules: tuple[Candidate, ...]
     weights: Floats  # (rule, 3, setting)
     confidences: Floats  # (rule,)
@@ -58,6 +59,17 @@ class FitResult:
     importance: Floats  # (rule,)
     num_predicted: Floats  # (rule,) entities that it predicts for a question, on average
     entries_per_question: float = 0.0
+
+    @property
+    def middle(self) -> int:
+        """The column of the penalty in the middle, with all kinds."""
+        return sum(not setting.left_out for setting in self.settings) // 2
+
+    @property
+    def middle_ranks(self) -> Floats:
+        """The reciprocal ranks under that setting."""
+        ranks: Floats = self.reciprocal_ranks[:, self.middle]
+        return ranks
 
     def weighted(self, setting: int) -> WeightedQuery:
         """Return the rules with their weights under one setting, without those whose weights are all 0."""
@@ -67,19 +79,20 @@ class FitResult:
         return WeightedQuery(rules, weights[used].copy(), self.confidences[used])
 
     def best_rules(
-        self, budget: float, given: Collection[Candidate] = ()
-    ) -> tuple[tuple[Candidate, ...], bool]:
-        """Return the best rules with a weight that predict at most `budget` entities, and whether all do.
+        self, budget: float, given: Collection[Candidate] = (), left_out: Collection[str] = ()
+    ) -> tuple[Candidate, ...]:
+        """Return the best rules with a weight that predict at most `budget` entities for a question.
 
         A rule that predicts four times as many entities must be twice as important. Those given are taken
-        besides.
+        besides. Kinds that are left out have none.
         """
         found = np.array([rule not in given for rule in self.rules], dtype=np.bool_)
+        wanted = np.array([rule.kind not in left_out for rule in self.rules], dtype=np.bool_)
         costs = self.num_predicted * found
-        used = np.flatnonzero(self.importance)
+        used = np.flatnonzero(self.importance * wanted)
         used = used[np.argsort(-self.importance[used] / np.sqrt(1 + costs[used]), kind="stable")]
         kept = used[within_budget(costs[used], budget)]
-        return tuple(self.rules[rule] for rule in np.sort(kept)), len(kept) == len(used)
+        return tuple(self.rules[rule] for rule in np.sort(kept))
 
 
 class QueryFit:
@@ -123,9 +136,10 @@ class QueryFit:
         """Which rules are one edge from source to answer."""
         return np.array([get_kind(rule.kind).is_direct_link(rule) for rule in self.rules], dtype=np.bool_)
 
-    def _penalised(self) -> Flags:
-        """Return which weights are penalised: all but those of direct links."""
-        return np.append(np.repeat(~self.direct_links, 3), True)
+    def _penalised(self) -> Floats:
+        """Return how many times the penalty each weight has; those of direct links have none."""
+        times = np.array([get_kind(rule.kind).penalty for rule in self.rules], dtype=np.float64)
+        return np.append(np.repeat(times * ~self.direct_links, 3), 1.0)
 
     def _bounds(self) -> tuple[Floats, Floats]:
         """Return the least and the largest value of each weight; the last is the dense term's.
@@ -135,7 +149,8 @@ class QueryFit:
         kinds = [get_kind(rule.kind) for rule in self.rules]
         signs = np.array([kind.sign for kind in kinds], dtype=np.int64)[:, None, None]
         absent = np.arange(3) >= np.array([kind.num_features for kind in kinds], dtype=np.int64)[:, None]
-        unused = (signs < 0) & ~np.array([each.against for each in self.settings])
+        left_out = [kind.name in each.left_out for kind in kinds for each in self.settings]
+        unused = np.array(left_out, dtype=np.bool_).reshape(len(kinds), 1, len(self.settings))
         zero, free = absent[:, :, None] | unused, self.config.signs == "any"
         lower = np.where(zero | (~np.bool_(free) & (signs > 0)), 0.0, -np.inf)
         upper = np.where(zero | (~np.bool_(free) & (signs < 0)), 0.0, np.inf)
@@ -276,6 +291,7 @@ class QueryFit:
         dense = np.zeros((len(self.dense_rule), 3, len(weights.dense)))
         dense[:, 0] = weights.dense
         return FitResult(
+            self.settings,
             self.rules + self.dense_rule,
             np.concatenate([weights.rules, dense]),
             np.append(confidences, np.zeros(len(dense))),

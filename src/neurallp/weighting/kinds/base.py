@@ -102,6 +102,10 @@ class Kind(ABC):
     name: str
     #: How many of (indicator, forward, backward) are features; weights of the others stay 0.
     num_features = 3
+    #: How many times the penalty on squared weights its weights have.
+    penalty = 1.0
+    #: Whether a query may do without the rules of this kind, where that validates better.
+    is_optional = True
     #: Whether candidates depend on the maximum length of a body.
     depends_on_length = False
     #: Whether candidates are found besides given ones, not only where none are given.

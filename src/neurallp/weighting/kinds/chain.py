@@ -36,6 +36,7 @@ class Chain(Kind):
     """
 
     name = "chain"
+    is_optional = False
     depends_on_length = True
     adds_to_given = True
     has_gpu_features = True

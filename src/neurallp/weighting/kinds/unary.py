@@ -29,8 +29,14 @@ from ..graph_index import GraphIndex, MaskedGraph
 from .base import Candidate, CandidateSearch, Kind, RuleFeatures
 
 #: Rules found for a query, at most: with any end of their edge, and with an end that they name.
-MAX_RULES = 200
-MAX_ENDED = 500
+MAX_RULES = 300
+MAX_ENDED = 1500
+
+#: How many times the penalty of other rules their weights have: there are many, and each predicts rarely.
+PENALTY = 50.0
+
+#: For so many facts of a query there is one rule of each kind, at most.
+FACTS_PER_RULE = 5
 
 #: Known answers that a rule must predict to be a candidate: with any end, and with an end that it names.
 MIN_SUPPORT = 3
@@ -57,13 +63,15 @@ class Unary(Kind):
 
     name = "unary"
     num_features = 1
+    penalty = PENALTY
 
     def find(self, search: CandidateSearch, query: int, max_length: int) -> list[Candidate]:
         """Return operators, and edges to one entity, whose sources have an answer more than by chance."""
         mask_pair, names = all(search.mask_pair_choices), search.index.kb.entities
         edges, pairs = search.index.segments, search.questions(query)
-        found = find_unary(edges, pairs, mask_pair, MAX_RULES)
-        ended = find_ended(edges, search.sample(query, len(pairs)), mask_pair, MAX_ENDED)
+        limit = len(pairs) // FACTS_PER_RULE
+        found = find_unary(edges, pairs, mask_pair, min(limit, MAX_RULES))
+        ended = find_ended(edges, search.sample(query, len(pairs)), mask_pair, min(limit, MAX_ENDED))
         return [
             *(Candidate(self.name, (k,), names[answer]) for k, answer in found),
             *(Candidate(self.name, (k,), names[answer], names[end]) for k, end, answer in ended),
