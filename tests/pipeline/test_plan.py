@@ -6,7 +6,7 @@ import pytest
 from neurallp.config import WeightingConfig
 from neurallp.pipeline import plan as planning
 from neurallp.pipeline.callbacks import Clock
-from neurallp.pipeline.plan import MAX_WALKS, Planner, first_length
+from neurallp.pipeline.plan import FIRST_KINDS, MAX_WALKS, Planner, first_length
 from neurallp.pipeline.survey import survey
 from neurallp.pipeline.trials import TrialResult
 
@@ -52,42 +52,36 @@ def test_a_ladder_ends_with_the_first_length_that_is_not_better(planner):
 
 
 def test_each_kind_is_kept_if_it_pays(planner):
-    found = planner(lambda config: 0.2 + 0.1 * ("unary" in config.kinds) - 0.1 * ("anchored" in config.kinds))
-    assert found.decide().kinds == ("chain", "prior", "against", "unary")
+    found = planner(
+        lambda config: 0.2 + 0.1 * ("anchored" in config.kinds) - 0.1 * ("mirrored" in config.kinds)
+    )
+    assert found.decide().kinds == (*FIRST_KINDS, "anchored")
 
 
 def test_a_gain_must_be_worth_its_work(planner):
-    found = planner(lambda config: 0.5 + 0.006 * ("unary" in config.kinds))
+    found = planner(lambda config: 0.5 + 0.006 * ("anchored" in config.kinds))
     run = found.trials.run
     found.trials.run = lambda config: replace(
-        run(config), entries=1000.0 * (1 + 9 * ("unary" in config.kinds))
+        run(config), entries=1000.0 * (1 + 9 * ("anchored" in config.kinds))
     )
-    assert "unary" not in found.decide().kinds
-    found = planner(lambda config: 0.5 + 0.006 * ("unary" in config.kinds))
-    assert "unary" in found.decide().kinds
+    assert "anchored" not in found.decide().kinds
+    found = planner(lambda config: 0.5 + 0.006 * ("anchored" in config.kinds))
+    assert "anchored" in found.decide().kinds
 
 
 def test_the_less_is_missing_the_less_a_setting_must_gain(planner):
-    def gains_with_unary(mrr):
-        return lambda config: mrr + 0.002 * ("unary" in config.kinds)
+    def gains_with_anchored(mrr):
+        return lambda config: mrr + 0.002 * ("anchored" in config.kinds)
 
-    assert "unary" not in planner(gains_with_unary(0.3)).decide().kinds
-    assert "unary" in planner(gains_with_unary(0.9)).decide().kinds
+    assert "anchored" not in planner(gains_with_anchored(0.3)).decide().kinds
+    assert "anchored" in planner(gains_with_anchored(0.9)).decide().kinds
 
 
 def test_kinds_that_gain_only_together_are_chosen_and_not_tried_again(planner):
-    more = {"unary", "anchored", "mirrored"}
+    more = {"anchored", "mirrored"}
     found = planner(lambda config: 0.5 + 0.006 * (more <= set(config.kinds)))
     assert more <= set(found.decide().kinds)
-    assert [trial.setting for trial in found.log if "kind" in trial.setting] == [
-        "kind near",
-        "kinds unary, anchored, mirrored",
-    ]
-
-
-def test_nearness_is_tried_before_kinds_that_predict(planner):
-    found = planner(lambda config: 0.5 + 0.006 * ("near" in config.kinds))
-    assert found.decide().kinds == ("chain", "prior", "against", "near")
+    assert [trial.setting for trial in found.log if "kind" in trial.setting] == ["kinds anchored, mirrored"]
 
 
 def test_training_is_tried_only_where_an_epoch_is_little_work(planner):
@@ -127,7 +121,7 @@ def test_when_the_time_of_trials_is_over_the_plan_says_what_was_not_tried(planne
     config = found.decide()
     assert isinstance(config, WeightingConfig)
     assert not found.log
-    assert any("kind unary" in cut for cut in found.cut)
+    assert any("kind anchored" in cut for cut in found.cut)
     assert found.plan_log.minutes == 1e-9
 
 
@@ -135,11 +129,11 @@ def test_a_trial_that_the_time_ends_is_cut_and_compared_with_nothing(planner):
     found = planner(lambda config: 0.5)
     run = found.trials.run
     found.trials.run = lambda config: (
-        replace(run(config), ranks=np.ones(3)) if "unary" in config.kinds else run(config)
+        replace(run(config), ranks=np.ones(3)) if "anchored" in config.kinds else run(config)
     )
-    assert "unary" not in found.decide().kinds
-    assert found.cut == ["trial of kinds unary, anchored, mirrored", "trial of kind unary"]
-    assert not any("unary" in trial.setting for trial in found.log)
+    assert "anchored" not in found.decide().kinds
+    assert found.cut == ["trial of kinds anchored, mirrored", "trial of kind anchored"]
+    assert not any("anchored" in trial.setting for trial in found.log)
 
 
 def test_a_time_limit_scales_what_is_mined_and_fitted_and_the_plan_says_so(planner):

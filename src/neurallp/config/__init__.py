@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar
 
 from ..errors import ConfigError, quoted, require_choice, require_positive
 from .plan_log import PlanLog
 from .registry import ENGINES as ENGINES
 from .registry import KINDS as KINDS
+from .settings import choices_of as choices_of
+from .settings import require_all_positive, require_choices, require_learning_rate, require_seed, setting
 
 Preset = Literal["default", "paper"]
 Part = Literal["valid", "test"]  # the parts to evaluate: a fact of train is in the graph that is searched
@@ -35,49 +37,7 @@ ALWAYS_CANDIDATES, ALWAYS_PAIRS, ALWAYS_COUNTED = 400, 300, 200
 #: How many times the feature values of a refined fit a first fit may have.
 FIRST_FIT_WIDTH = 8
 
-LIMITS = {"num_steps": 100, "max_length": 100, "num_controllers": 100}  # more would never end
-
 C = TypeVar("C")
-
-
-def setting(default: Any, help: str = "", *, flag: str = "", unset: str = "") -> Any:  # noqa: A002
-    """Return a field of a configuration with its description for the command line.
-
-    `flag` is the option's name where it is not the field's name; `unset` describes a default of None or ().
-    """
-    return field(default=default, metadata={"help": help, "flag": flag, "unset": unset})
-
-
-def choices_of(annotation: Any) -> tuple[str, ...]:
-    """Return the values that a type allows, or () where it is not a Literal.
-
-    >>> choices_of(Objective)
-    ('log-score', 'normalized')
-    """
-    return get_args(annotation) if get_origin(annotation) is Literal else ()
-
-
-def _require_choices(config: Any) -> None:
-    """Raise unless every setting with a Literal type has one of its values."""
-    for name, annotation in get_type_hints(type(config)).items():
-        if choices := choices_of(annotation):
-            require_choice(name, getattr(config, name), choices)
-
-
-def _require_positive(config: Any, *names: str) -> None:
-    for name in names:
-        if (value := getattr(config, name)) is not None:
-            require_positive(name, value, LIMITS.get(name))
-
-
-def _require_learning_rate(rate: float) -> None:
-    if not 0 < rate < float("inf"):
-        raise ConfigError(f"learning_rate must be above 0 and finite, got {rate}.")
-
-
-def _require_seed(seed: int) -> None:
-    if not 0 <= seed < 2**63:
-        raise ConfigError(f"seed must be at least 0 and below 2^63, got {seed}.")
 
 
 @dataclass(frozen=True)
@@ -103,10 +63,10 @@ class ModelConfig:
     )
 
     def __post_init__(self) -> None:
-        _require_positive(
+        require_all_positive(
             self, "num_steps", "num_controllers", "embedding_size", "hidden_size", "operators_per_query"
         )
-        _require_choices(self)
+        require_choices(self)
 
 
 @dataclass(frozen=True)
@@ -135,10 +95,10 @@ class TrainingConfig:
     seed: int = setting(0, "Fixes weights, order, samples and split.")
 
     def __post_init__(self) -> None:
-        _require_positive(self, "num_epochs", "batch_size", "patience")
-        _require_choices(self)
-        _require_learning_rate(self.learning_rate)
-        _require_seed(self.seed)
+        require_all_positive(self, "num_epochs", "batch_size", "patience")
+        require_choices(self)
+        require_learning_rate(self.learning_rate)
+        require_seed(self.seed)
 
 
 @dataclass(frozen=True)
@@ -203,11 +163,11 @@ class WeightingConfig:
     seed: int = setting(0, "Fixes what is sampled.")
 
     def __post_init__(self) -> None:
-        _require_positive(self, "max_length", "num_pairs", "max_questions", "batch_size", "max_rules")
-        _require_positive(self, "num_mined", "num_counted", "num_pilot", "max_per_source", "max_entries")
+        require_all_positive(self, "max_length", "num_pairs", "max_questions", "batch_size", "max_rules")
+        require_all_positive(self, "num_mined", "num_counted", "num_pilot", "max_per_source", "max_entries")
         for length in self.other_lengths:
             require_positive("other_lengths", length)
-        _require_choices(self)
+        require_choices(self)
         for kind in self.kinds:
             require_choice("kinds", kind, tuple(KINDS))
         if not (self.penalties and self.kinds):
@@ -255,8 +215,8 @@ class QuestionConfig:
     )
 
     def __post_init__(self) -> None:
-        _require_positive(self, "num_steps", "embedding_size", "hidden_size")
-        _require_choices(self)
+        require_all_positive(self, "num_steps", "embedding_size", "hidden_size")
+        require_choices(self)
 
 
 @dataclass(frozen=True)
@@ -270,9 +230,9 @@ class QuestionTrainingConfig:
     seed: int = setting(0, "Fixes weights, order and what is held out.")
 
     def __post_init__(self) -> None:
-        _require_positive(self, "num_epochs", "batch_size", "patience")
-        _require_learning_rate(self.learning_rate)
-        _require_seed(self.seed)
+        require_all_positive(self, "num_epochs", "batch_size", "patience")
+        require_learning_rate(self.learning_rate)
+        require_seed(self.seed)
 
 
 @dataclass(frozen=True)

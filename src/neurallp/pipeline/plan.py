@@ -33,7 +33,8 @@ MAX_WALKS = 3e7
 #: Bodies begin with the length that reaches this share of the validation pairs that can be reached.
 ENOUGH_REACHED = 0.95
 
-#: The kinds of rules that a plan begins with; the others are tried.
+#: The kinds of rules that a plan begins with, of which each query leaves some out; the others, which take
+#: longest, are tried.
 FIRST_KINDS = ("chain", "prior", "unary", "near", "against")
 
 #: Feature values of all questions to learn from, at most; and how many questions a query may have.
@@ -268,15 +269,10 @@ def longer_bodies(found: Survey, config: WeightingConfig) -> Iterator[Option]:
 
 
 def more_kinds(found: Survey, config: WeightingConfig) -> Iterator[Option]:
-    """Yield each kind that only orders, then all others together, then each of them.
-
-    Together they may gain what none gains alone.
-    """
-    further = [kind for kind in KINDS if kind not in config.kinds]
-    ordering = [(kind,) for kind in further if KINDS[kind].only_orders]
-    others = tuple(kind for kind in further if not KINDS[kind].only_orders)
-    together = [others] if len(others) > 1 else []
-    for kinds in (*ordering, *together, *((kind,) for kind in others)):
+    """Yield all further kinds together, then each of them: together they may gain what none gains alone."""
+    further = tuple(kind for kind in KINDS if kind not in config.kinds)
+    together = [further] if len(further) > 1 else []
+    for kinds in (*together, *((kind,) for kind in further)):
         plural = "s" if len(kinds) > 1 else ""
         yield Option(f"kind{plural} {', '.join(kinds)}", partial(_with_kinds, more=kinds))
 

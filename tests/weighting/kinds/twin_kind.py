@@ -10,6 +10,7 @@ class Twin(Kind):
     """Forward is the share of the source's targets that are common, backward the share of the answer's."""
 
     name = "twin"
+    is_optional = False
 
     def find(self, search, query, max_length):
         """Return one candidate for each operator."""
