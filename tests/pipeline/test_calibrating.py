@@ -127,7 +127,7 @@ def test_calibration_does_not_see_the_test_part(weighted, split):
 def test_without_a_validation_part_known_facts_are_held_out(weighted, split):
     bare = replace(split, valid=split.valid[:0], train=np.concatenate([split.train, split.valid]))
     found = measure(weighted.basis, calibrate(weighted.basis, bare), bare)
-    assert found["known answers"]["shown"].ece < 0.02
+    assert found["known answers"]["shown"].ece < 0.025
 
 
 def test_too_few_facts_to_hold_any_out_are_told():

@@ -100,13 +100,17 @@ def choose_settings(pilots: Mapping[int, Sequence[FitResult]]) -> dict[int, Choi
     A query has few validation questions, so the mean of all queries counts for `SHARED` more of them. Without
     any validation that is the first length, the penalty in the middle, and all kinds.
     """
-    gains = {query: _gains(fits) for query, fits in pilots.items()}
+    pooled = pool_gains(pilots)
+    return {query: _choose(fits, pooled) for query, fits in pilots.items()}
+
+
+def pool_gains(pilots: Mapping[int, Sequence[FitResult]]) -> dict[Key, Floats]:
+    """Return what each setting adds to the reciprocal ranks of the questions of all queries that have it."""
     together: defaultdict[Key, list[Floats]] = defaultdict(list)
-    for own in gains.values():
-        for key, values in own.items():
+    for fits in pilots.values():
+        for key, values in _gains(fits).items():
             together[key].append(values)
-    pooled = {key: np.concatenate(values) for key, values in together.items()}
-    return {query: _choose(fits, gains[query], pooled) for query, fits in pilots.items()}
+    return {key: np.concatenate(values) for key, values in together.items()}
 
 
 def _gains(fits: Sequence[FitResult]) -> dict[Key, Floats]:
@@ -125,9 +129,9 @@ def _gains(fits: Sequence[FitResult]) -> dict[Key, Floats]:
     return gains
 
 
-def _choose(fits: Sequence[FitResult], gains: Mapping[Key, Floats], pooled: Mapping[Key, Floats]) -> Choice:
+def _choose(fits: Sequence[FitResult], pooled: Mapping[Key, Floats]) -> Choice:
     """Return the settings of one query, from the gains of its own questions and of those of all queries."""
-    expected = {key: _expected_gain(own, pooled[key]) for key, own in gains.items()}
+    expected = {key: _expected_gain(own, pooled[key]) for key, own in _gains(fits).items()}
     penalties = [
         (n, setting) for n, fit in enumerate(fits) for setting in fit.settings if not setting.left_out
     ]
@@ -137,7 +141,7 @@ def _choose(fits: Sequence[FitResult], gains: Mapping[Key, Floats], pooled: Mapp
     without = [
         setting
         for setting in fit.settings
-        if setting.left_out and expected[length, setting] <= _standard_error(pooled[length, setting])
+        if setting.left_out and expected[length, setting] <= standard_error(pooled[length, setting])
     ]
     nearest = min(without, key=lambda setting: expected[length, setting], default=chosen)
     left_out = frozenset(kind for setting in without for kind in setting.left_out)
@@ -150,7 +154,7 @@ def _expected_gain(own: Floats, pooled: Floats) -> float:
     return float((own.sum() + SHARED * shared) / (len(own) + SHARED))
 
 
-def _standard_error(gains: Floats) -> float:
+def standard_error(gains: Floats) -> float:
     """Return the standard error of a mean gain; below 0 where there is none, so that no gain is enough."""
     return float(gains.std() / np.sqrt(len(gains))) if len(gains) else -1.0
 
