@@ -38,9 +38,9 @@ PENALTY = 50.0
 #: For so many facts of a query there is one rule of each kind, at most.
 FACTS_PER_RULE = 5
 
-#: Known answers that a rule must predict to be a candidate: with any end, and with an end that it names.
-MIN_SUPPORT = 3
-MIN_ENDED = 5
+#: Known answers that a rule must predict to be a candidate: in a family tree no person is named, in a graph
+#: of films genres and languages are.
+MIN_SUPPORT = 10
 
 #: Edges of sources that are looked at to find rules that name the end of their edge.
 MAX_EDGES = 5_000_000
@@ -70,8 +70,9 @@ class Unary(Kind):
         mask_pair, names = all(search.mask_pair_choices), search.index.kb.entities
         edges, pairs = search.index.segments, search.questions(query)
         limit = len(pairs) // FACTS_PER_RULE
-        found = find_unary(edges, pairs, mask_pair, min(limit, MAX_RULES))
-        ended = find_ended(edges, search.sample(query, len(pairs)), mask_pair, min(limit, MAX_ENDED))
+        found = find_unary(edges, pairs, mask_pair, min(limit, MAX_RULES), MIN_SUPPORT)
+        sample = search.sample(query, len(pairs))
+        ended = find_ended(edges, sample, mask_pair, min(limit, MAX_ENDED), MIN_SUPPORT)
         return [
             *(Candidate(self.name, (k,), names[answer]) for k, answer in found),
             *(Candidate(self.name, (k,), names[answer], names[end]) for k, end, answer in ended),
@@ -142,7 +143,9 @@ class Unary(Kind):
         yield (ends[0], end), 1.0
 
 
-def find_unary(edges: CsrSegments, pairs: Questions, mask_pair: bool, limit: int) -> list[tuple[int, int]]:
+def find_unary(
+    edges: CsrSegments, pairs: Questions, mask_pair: bool, limit: int, min_support: int
+) -> list[tuple[int, int]]:
     """Return (operator, answer) such that sources with the operator have the answer, the best first."""
     offsets = edges.offsets.astype(np.int64)
     rows = np.repeat(np.arange(len(pairs)), np.diff(edges.offsets)[pairs.sources])
@@ -150,11 +153,11 @@ def find_unary(edges: CsrSegments, pairs: Questions, mask_pair: bool, limit: int
     operators, answers = edges.operators[segments].astype(np.int64), pairs.answers[rows]
     alone = (np.diff(edges.starts)[segments] == 1) & (edges.targets[edges.starts[segments]] == answers)
     visible = ~(alone & (mask_pair | (operators == pairs.queries[rows])))  # otherwise it is the fact asked
-    return _most_surprising(operators[visible], answers[visible], pairs, MIN_SUPPORT, limit)
+    return _most_surprising(operators[visible], answers[visible], pairs, min_support, limit)
 
 
 def find_ended(
-    edges: CsrSegments, pairs: Questions, mask_pair: bool, limit: int
+    edges: CsrSegments, pairs: Questions, mask_pair: bool, limit: int, min_support: int
 ) -> list[tuple[int, int, int]]:
     """Return (operator, end, answer) such that sources with this edge have the answer, the best first.
 
@@ -170,7 +173,7 @@ def find_ended(
     visible = ~((ends == answers) & (mask_pair | (operators == pairs.queries[rows])))
     num_entities = len(edges.offsets) - 1
     bodies = operators[visible] * num_entities + ends[visible]
-    found = _most_surprising(bodies, answers[visible], pairs, MIN_ENDED, limit)
+    found = _most_surprising(bodies, answers[visible], pairs, min_support, limit)
     return [(*divmod(body, num_entities), answer) for body, answer in found]
 
 
