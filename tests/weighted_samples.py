@@ -1,9 +1,13 @@
 """Random knowledge bases with awkward names, and weighted rules of every kind for them."""
 
+from contextlib import contextmanager
+
 import numpy as np
+import pytest
 
 from neurallp import KnowledgeBase
-from neurallp.weighting.kinds.base import Candidate
+from neurallp.weighting.kinds import unary
+from neurallp.weighting.kinds.base import Candidate, Kind
 from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
 
 #: Names that need quoting in one language or the other.
@@ -12,6 +16,17 @@ RELATIONS = ["r", "it's s", "T"]
 
 #: Weights of two rules.
 WEIGHTS = np.array([[0.5, 2.0, -0.75], [1.0, 0.25, 0.5]])
+
+
+@contextmanager
+def every_kind():
+    """Within it, no query leaves a kind of rules out, and few facts are enough for rules with constants."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Kind, "is_optional", False)
+        patch.setattr(unary, "MIN_SUPPORT", 3)
+        patch.setattr(unary, "FACTS_PER_RULE", 1)
+        patch.setattr(unary.Unary, "penalty", 1.0)
+        yield
 
 
 def random_kb(seed, num_facts=26):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rule_features import NAMES, non_chains, oracle_features
 from samples import edges, knowledge_bases, weighted_program
+from weighted_samples import every_kind
 
 from neurallp import ConfigError, KnowledgeBase, Reasoner, Rule, RuleProgram
 from neurallp.config import WeightingConfig
@@ -178,13 +179,15 @@ def test_unary_candidates_predict_more_than_chance_and_never_by_the_asked_fact(k
     questions = ask_both_ways(kb.facts, num)
     own = questions[questions.queries == relations.id("colour")]
     segments = GraphIndex.of(kb).segments
-    found = [(relations.operator_name(k), kb.entities[c]) for k, c in find_unary(segments, own, False, 10)]
+    found = [(relations.operator_name(k), kb.entities[c]) for k, c in find_unary(segments, own, False, 10, 3)]
     assert found == []  # everything grows on trees, so that predicts nothing
     more = KnowledgeBase.from_triples([*COLOURS, *((f"sky{i}", "colour", "blue") for i in range(5))])
     questions = ask_both_ways(more.facts, num)
     own = questions[questions.queries == relations.id("colour")]
     segments = GraphIndex.of(more).segments
-    found = [(relations.operator_name(k), more.entities[c]) for k, c in find_unary(segments, own, False, 10)]
+    found = [
+        (relations.operator_name(k), more.entities[c]) for k, c in find_unary(segments, own, False, 10, 3)
+    ]
     assert found == [("grows on", "red")]
 
 
@@ -198,8 +201,8 @@ def program(split):
 
 @pytest.mark.parametrize("kind", ["unary", "anchored", "mirrored"])
 def test_each_kind_is_learned_only_where_it_is_wanted(split, kind):
-    every = Weighting(replace(split, valid=split.valid[:0]), QUICK).run()  # nothing speaks against a kind
-    assert kind in every.num_of_kinds
+    with every_kind():
+        assert kind in Weighting(split, QUICK).run().num_of_kinds
     rest = tuple(each for each in EVERY if each != kind)
     fewer = weigh_rules(split, replace(QUICK, kinds=rest, num_candidates=3, max_questions=20)).weighted_rules
     assert kind not in fewer.num_of_kinds

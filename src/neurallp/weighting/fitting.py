@@ -361,10 +361,11 @@ class Worker:
         return fit.validated(MAX_JUDGED)
 
     def _settings(self, kinds: Collection[str]) -> list[Setting]:
-        """Return every penalty, then the one in the middle without each kind that may be left out."""
+        """Return every penalty, then the middle one without each kind that may be left out; not given ones."""
         settings = [Setting(penalty) for penalty in self.config.penalties]
         middle = settings[len(settings) // 2]
-        optional = (kind.name for kind in get_kinds(kinds) if kind.is_optional)
+        found = get_kinds(set(kinds) - self.weighting.given_kinds)
+        optional = (kind.name for kind in found if kind.is_optional)
         return settings + [middle._replace(left_out=frozenset({name})) for name in optional]
 
     def refine(self, query: int, choice: Choice) -> FitResult:

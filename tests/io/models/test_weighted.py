@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 from model_folders import rewrite
+from weighted_samples import every_kind
 
 from neurallp import KnowledgeBase, ModelError, load_model
 from neurallp.config import KINDS, WeightingConfig
@@ -26,7 +27,8 @@ QUICK = WeightingConfig(
 
 @pytest.fixture(scope="module")
 def program(split):
-    return weigh_rules(split, QUICK)
+    with every_kind():
+        return weigh_rules(split, QUICK)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from neurallp.weighting.features import FeatureWalker, ask
 from neurallp.weighting.graph_index import GraphIndex, MaskedGraph
 from neurallp.weighting.kinds import compile_rules, get_kind
 from neurallp.weighting.kinds.base import Candidate
-from neurallp.weighting.kinds.unary import MIN_SUPPORT, find_ended, find_unary
+from neurallp.weighting.kinds.unary import find_ended, find_unary
 
 KIND = get_kind("unary")
 
@@ -27,6 +27,9 @@ FACTS = [
 ]
 
 
+FEW = 3  # known answers that a rule needs here
+
+
 @pytest.fixture
 def index():
     return GraphIndex.of(KnowledgeBase.from_triples(FACTS))
@@ -37,8 +40,8 @@ def pairs_of(index, query):
     return questions[questions.queries == index.kb.relations.operator_id(query)]
 
 
-def found_by_name(index, query, *, mask_pair=False, limit=100):
-    found = find_unary(index.segments, pairs_of(index, query), mask_pair, limit)
+def found_by_name(index, query, *, mask_pair=False, limit=100, min_support=FEW):
+    found = find_unary(index.segments, pairs_of(index, query), mask_pair, limit, min_support)
     return [(index.kb.relations.operator_name(k), index.kb.entities[answer]) for k, answer in found]
 
 
@@ -67,11 +70,11 @@ def test_candidates_are_ordered_by_support_and_surprise(index):
 
 
 def test_a_rule_needs_a_few_known_answers():
-    few = [(f"walker{i}", verb, what) for i in range(MIN_SUPPORT - 1) for verb, what in TOLL]
+    few = [(f"walker{i}", verb, what) for i in range(FEW - 1) for verb, what in TOLL]
     others = [(f"rider{i}", "pays", "tax") for i in range(5)]
     index = GraphIndex.of(KnowledgeBase.from_triples([*few, *others]))
     assert found_by_name(index, "pays") == []
-    last = [(f"walker{MIN_SUPPORT}", verb, what) for verb, what in TOLL]
+    last = [(f"walker{FEW}", verb, what) for verb, what in TOLL]
     index = GraphIndex.of(KnowledgeBase.from_triples([*few, *others, *last]))
     assert found_by_name(index, "pays") == [("walks", "fee")]
 
@@ -96,7 +99,7 @@ def test_under_a_masked_pair_no_link_to_the_answer_is_a_sign_of_it():
 
 
 def test_without_pairs_there_are_no_candidates(index):
-    assert find_unary(index.segments, pairs_of(index, "pays")[:0], False, 10) == []
+    assert find_unary(index.segments, pairs_of(index, "pays")[:0], False, 10, FEW) == []
 
 
 def test_a_rule_predicts_its_answer_for_every_source_with_an_edge(index):
@@ -175,7 +178,7 @@ def test_an_edge_to_one_entity_is_found_as_a_sign_of_an_answer():
     facts += [(f"p{i}", "pays", "taxe" if i < 6 else "Steuer") for i in range(12)]
     index = GraphIndex.of(KnowledgeBase.from_triples(facts))
     name, entities = index.kb.relations.operator_name, index.kb.entities
-    found = find_ended(index.segments, pairs_of(index, "pays"), False, 10)
+    found = find_ended(index.segments, pairs_of(index, "pays"), False, 10, FEW)
     assert {(name(k), entities[end], entities[answer]) for k, end, answer in found} == {
         ("speaks", "French", "taxe"),
         ("speaks", "German", "Steuer"),
