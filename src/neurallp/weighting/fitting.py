@@ -361,7 +361,7 @@ class Worker:
         return fit.validated(MAX_JUDGED)
 
     def _settings(self, kinds: Collection[str]) -> list[Setting]:
-        """Return every penalty, and the middle one without each kind that may be left out, none that is given."""
+        """Return every penalty, and the middle one without each kind that is optional and not given."""
         settings = [Setting(penalty) for penalty in self.config.penalties]
         middle = settings[len(settings) // 2]
         found = get_kinds(set(kinds) - self.weighting.given_kinds)
