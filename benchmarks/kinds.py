@@ -2,7 +2,8 @@
 
     python benchmarks/kinds.py DATA...
 
-Every query is fitted with all kinds, and without each of them; settings are else those that `learn` chooses.
+Every query is fitted with all kinds, and without each that it may leave out. Other settings are those that
+`learn` chooses.
 """
 
 import argparse

@@ -124,6 +124,7 @@ def test_a_query_with_more_facts_has_more_candidates_up_to_the_setting():
 
 
 def test_a_first_fit_is_wider_where_there_are_other_questions_to_fit_the_chosen_rules_on():
-    config = WeightingConfig(max_entries=1000, num_pilot=100, max_questions=4000)
-    assert [config.first_entries_for(num) for num in (5, 200, 600, 9000)] == [1000, 1000, 3000, 8000]
-    assert replace(config, max_questions=400).first_entries_for(9000) == 2000
+    config = WeightingConfig(max_entries=1000, max_questions=6000)
+    assert [config.first_entries_for(num) for num in (5, 600, 1800, 9000)] == [1000, 1000, 3000, 8000]
+    assert replace(config, max_questions=1200).first_entries_for(9000) == 2000
+    assert replace(config, num_pilot=40).first_entries_for(1800) == 3000  # a time limit makes no fit wider

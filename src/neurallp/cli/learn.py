@@ -90,7 +90,7 @@ def learn(
 ) -> None:
     """Learn rules from DATA and keep them in a model folder.
 
-    Settings that are not given are chosen by trials on the validation part (a part of train where there is
+    Settings that are not given are chosen on the validation part (a part of train where there is
     none). Learning never uses the test part; `neurallp evaluate` ranks it.
     """
     from ..io.models.store import locked, require_writable

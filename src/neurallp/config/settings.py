@@ -40,7 +40,7 @@ def require_all_positive(config: Any, *names: str) -> None:
 
 
 def require_learning_rate(rate: float) -> None:
-    """Raise unless a learning rate is one."""
+    """Raise unless a learning rate is positive and finite."""
     if not 0 < rate < float("inf"):
         raise ConfigError(f"learning_rate must be above 0 and finite, got {rate}.")
 

@@ -86,9 +86,8 @@ class ValidationMrr:
         self.best: dict[int, tuple[float, int]] = {}  # the sum of reciprocal ranks, and their number
 
     def __call__(self, query: int, fits: "Sequence[FitResult]") -> None:
-        """Take the best setting of a query's fits into account."""
-        sums = [ranks.sum(axis=0).max(initial=0.0) for ranks in (each.reciprocal_ranks for each in fits)]
-        self.best[query] = float(max(sums)), len(fits[0].reciprocal_ranks)
+        """Take a query's best length into account, with the penalty in the middle: no choice flatters it."""
+        self.best[query] = float(max(fit.middle_ranks.sum() for fit in fits)), len(fits[0].reciprocal_ranks)
         if num := sum(num for _, num in self.best.values()):
             self.on_mrr(sum(total for total, _ in self.best.values()) / num)
 

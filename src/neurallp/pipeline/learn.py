@@ -77,7 +77,7 @@ def learn(
     It answers from all other facts that are given: also from those that were held out to choose settings and
     to calibrate.
 
-    Without a plan, settings that are not given are chosen by trials on the validation part, or on a part of
+    Without a plan, settings that are not given are chosen on the validation part, or on a part of
     train where there is none: `preset`, `train`, `weigh`, and the fields of ModelConfig, TrainingConfig and
     WeightingConfig. `minutes` bounds the whole run, and `program.plan.log.cut` tells what it cut. Rules that
     are `given` are weighted with the others. With `workers` above 1, or a `Workers` that says where, other

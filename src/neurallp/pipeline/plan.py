@@ -33,7 +33,7 @@ MAX_WALKS = 3e7
 #: Bodies begin with the length that reaches this share of the validation pairs that can be reached.
 ENOUGH_REACHED = 0.95
 
-#: The kinds of rules that a plan begins with, of which each query leaves some out; the others, which take
+#: The kinds of rules that a plan begins with, of which queries may leave some out. The others, which take
 #: longest, are tried.
 FIRST_KINDS = ("chain", "prior", "unary", "near", "against")
 

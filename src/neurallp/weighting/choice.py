@@ -16,7 +16,7 @@ from ..graph.arrays import Floats, Ids
 from ..graph.questions import Questions
 from .query_fit import FitResult, QueryFit, Setting
 
-#: Validation questions that all queries together count for in the choice of one.
+#: How many validation questions the mean over all queries counts as, in the choice of one.
 SHARED = 100
 
 #: How much of the validation MRR a model with fewer rules may lose, at least and at most: as much as may be
@@ -97,8 +97,9 @@ class Trial:
 def choose_settings(pilots: Mapping[int, Sequence[FitResult]]) -> dict[int, Choice]:
     """Return each query's length and penalty with the best validation MRR, and the kinds that it leaves out.
 
-    A query has few validation questions, so the mean of all queries counts for `SHARED` more of them. Without
-    any validation that is the first length, the penalty in the middle, and all kinds.
+    A query has few validation questions, so the mean of all queries counts for `SHARED` more of them. A kind
+    must gain more than the standard error of that mean. Without any validation, a query takes the first
+    length, the penalty in the middle, and all kinds.
     """
     pooled = pool_gains(pilots)
     return {query: _choose(fits, pooled) for query, fits in pilots.items()}
@@ -155,7 +156,7 @@ def _expected_gain(own: Floats, pooled: Floats) -> float:
 
 
 def standard_error(gains: Floats) -> float:
-    """Return the standard error of a mean gain; below 0 where there is none, so that no gain is enough."""
+    """Return the standard error of a mean gain; below 0 without any, so that a gain of 0 is enough."""
     return float(gains.std() / np.sqrt(len(gains))) if len(gains) else -1.0
 
 

@@ -84,12 +84,12 @@ class FitResult:
         """Return the best rules with a weight that predict at most `budget` entities for a question.
 
         A rule that predicts four times as many entities must be twice as important. Those given are taken
-        besides. Kinds that are left out have none.
+        besides: they do not count towards the budget. Kinds that are left out have none.
         """
         found = np.array([rule not in given for rule in self.rules], dtype=np.bool_)
         wanted = np.array([rule.kind not in left_out for rule in self.rules], dtype=np.bool_)
         costs = self.num_predicted * found
-        used = np.flatnonzero(self.importance * wanted)
+        used = np.flatnonzero((self.importance != 0) & wanted)
         used = used[np.argsort(-self.importance[used] / np.sqrt(1 + costs[used]), kind="stable")]
         kept = used[within_budget(costs[used], budget)]
         return tuple(self.rules[rule] for rule in np.sort(kept))
@@ -112,7 +112,7 @@ class QueryFit:
         self.plans, dense = compile_rules(weighting.index, query, self.rules + self.dense_rule)
         self.dense = DenseValues(dense.values, dense.masked_values)
         self.exclude_source = bool(excludes_source(weighting.index.kb.reflexive_relations, query))
-        self.penalties = self._penalised()[:, None] * np.array([each.penalty for each in self.settings])
+        self.penalties = self._penalty_factors()[:, None] * np.array([each.penalty for each in self.settings])
         self.lower, self.upper = self._bounds()
         self.values: Any = np.zeros_like(self.lower)
         self.gradients: Any = np.zeros_like(self.lower)
@@ -136,7 +136,7 @@ class QueryFit:
         """Which rules are one edge from source to answer."""
         return np.array([get_kind(rule.kind).is_direct_link(rule) for rule in self.rules], dtype=np.bool_)
 
-    def _penalised(self) -> Floats:
+    def _penalty_factors(self) -> Floats:
         """Return how many times the penalty each weight has; those of direct links have none."""
         times = np.array([get_kind(rule.kind).penalty for rule in self.rules], dtype=np.float64)
         return np.append(np.repeat(times * ~self.direct_links, 3), 1.0)

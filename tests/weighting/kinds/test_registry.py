@@ -126,3 +126,7 @@ def test_a_toy_kind_is_weighted_equally_beside_chains_and_in_blocks(twin, split)
     for query, each in expected.items():
         assert found[query].rules == each.rules
         np.testing.assert_allclose(found[query].weights, each.weights, rtol=2e-2, atol=1e-3)
+
+
+def test_a_query_may_do_without_every_kind_but_chains_priors_and_links_against():
+    assert {name for name in KINDS if not get_kind(name).is_optional} == {"chain", "prior", "against"}

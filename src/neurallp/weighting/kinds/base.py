@@ -251,6 +251,7 @@ class DenseKind(Kind):
     Its feature is a dense term of the score: entities that no other rule predicts need not be listed.
     """
 
+    is_optional = False
     has_python_features = True
 
     @abstractmethod

@@ -16,7 +16,6 @@ class Prior(DenseKind):
     """The feature of an entity is log(1 + the number of facts that have it as an answer of the query)."""
 
     name = "prior"
-    is_optional = False
     num_features = 1
     sign = 0  # where each answer has one source, an entity that is an answer already is no other's
 

@@ -35,11 +35,11 @@ MAX_ENDED = 1500
 #: How many times the penalty of other rules their weights have: there are many, and each predicts rarely.
 PENALTY = 50.0
 
-#: For so many facts of a query there is one rule of each kind, at most.
+#: Facts of a query for each rule, at least; counted apart for rules with any end and with one that they name.
 FACTS_PER_RULE = 5
 
-#: Known answers that a rule must predict to be a candidate: in a family tree no person is named, in a graph
-#: of films genres and languages are.
+#: Known answers that a rule must predict to be a candidate: ten keep the people of most family trees from
+#: being named, but not the genres of films.
 MIN_SUPPORT = 10
 
 #: Edges of sources that are looked at to find rules that name the end of their edge.
