@@ -86,7 +86,7 @@ class ValidationMrr:
         self.best: dict[int, tuple[float, int]] = {}  # the sum of reciprocal ranks, and their number
 
     def __call__(self, query: int, fits: "Sequence[FitResult]") -> None:
-        """Take a query's best length into account, with the penalty in the middle: no choice flatters it."""
+        """Take a query's best length into account, under the middle penalty: a choice would raise it."""
         self.best[query] = float(max(fit.middle_ranks.sum() for fit in fits)), len(fits[0].reciprocal_ranks)
         if num := sum(num for _, num in self.best.values()):
             self.on_mrr(sum(total for total, _ in self.best.values()) / num)

@@ -57,12 +57,6 @@ class Choice:
     penalty: float
     left_out: frozenset[str]
 
-    @property
-    def reciprocal_ranks(self) -> Floats:
-        """The reciprocal ranks of validation questions under these settings."""
-        ranks: Floats = self.pilot.reciprocal_ranks[:, self.column]
-        return ranks
-
 
 @dataclass(frozen=True, eq=False)
 class Trial:

@@ -139,11 +139,10 @@ class Weighting:
         other = self if config is None else self.with_config(config)
         with ThreadPoolExecutor(self.num_threads) as pool:
             pilots = other._pilot_all(queries, pool, lambda num: None)
-        choices = choose_settings(pilots)
-        entries = {query: choice.pilot.entries_per_question for query, choice in choices.items()}
-        asked = {query: other.num_questions(query) for query in choices}
-        # Choices of single queries on the same questions would favour what has more to choose from.
-        return Trial({query: choice.pilot.middle_ranks for query, choice in choices.items()}, entries, asked)
+        # Choices of single queries on the same questions would favour settings with more to choose from.
+        ranks = {query: fits[0].middle_ranks for query, fits in pilots.items()}
+        entries = {query: fits[0].entries_per_question for query, fits in pilots.items()}
+        return Trial(ranks, entries, {query: other.num_questions(query) for query in pilots})
 
     def with_config(self, config: WeightingConfig) -> "Weighting":
         """Return a weighting of the same facts with other settings; the same search is not made again."""

@@ -25,9 +25,6 @@ class Against(Chain):
 
     name = "against"
     num_features = 1
-    is_optional = (
-        False  # a link that speaks against an answer is found by counting, which needs no validation
-    )
     depends_on_length = False
 
     def find(self, search: CandidateSearch, query: int, max_length: int) -> list[Candidate]:
