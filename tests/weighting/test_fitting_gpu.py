@@ -53,6 +53,24 @@ def test_weights_learned_in_blocks_are_those_learned_question_by_question(split,
 
 
 @pytest.mark.parametrize("device", DEVICES)
+def test_dropout_leaves_out_the_same_rules(split, device):
+    weighting = GpuWeighting(split, QUICK, device=device)
+    with weighting._worker() as worker:
+        query = weighting.queries[0]
+        [rules] = worker.candidates(query)
+        questions = worker.learning_questions(query)
+        fits = [
+            each._start(query, rules, (Setting(1e-3),), dropout)
+            for dropout in (0.4, 0.0)
+            for each in (worker, GpuWorker(weighting))
+        ]
+        for fit in fits:
+            fit.learn(questions)
+        np.testing.assert_allclose(fits[1].values, fits[0].values, rtol=2e-2, atol=1e-3)
+        assert not np.allclose(fits[2].values, fits[0].values, rtol=2e-2, atol=1e-3)
+
+
+@pytest.mark.parametrize("device", DEVICES)
 def test_validation_ranks_are_the_same(split, device):
     loops = [
         [0, relation, 0] for relation in range(len(split.relations))

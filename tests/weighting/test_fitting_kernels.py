@@ -2,15 +2,19 @@ import numpy as np
 import oracle
 import pytest
 
+from neurallp.graph.compilation import kernel
 from neurallp.weighting.features import Features
 from neurallp.weighting.features_kernels import Entries
 from neurallp.weighting.fitting_kernels import (
     Buffer,
     DenseValues,
+    Dropout,
     Parameters,
+    _is_left_out,
     add_scores,
     batch_gradient,
     count_right,
+    is_left_out,
     list_entities,
     rank_settings,
 )
@@ -43,6 +47,7 @@ class Sample:
         self.priors = np.log1p(self.frequencies)
         self.masked_priors = np.log1p(np.maximum(self.frequencies - 1, 0))
         self.fitted = np.ones(NUM_RULES, dtype=np.bool_)
+        self.dropout = Dropout(0.0, 0)
         self.buffer = Buffer.of(NUM_SETTINGS, NUM_ENTITIES)
         self.buffer.scores[:] = np.nan
 
@@ -76,8 +81,14 @@ class Sample:
         """Return the score of every entity, added up entry by entry."""
         scores = (self.dense_weights[setting] * priors).tolist()
         for entity, rule, forward, backward in self.rows(question):
-            scores[entity] += float(np.dot(self.weights[rule, :, setting], [1.0, forward, backward]))
+            amount = float(np.dot(self.weights[rule, :, setting], [1.0, forward, backward]))
+            scores[entity] += self.kept(question, rule) * amount
         return scores
+
+    def kept(self, question, rule):
+        """Return 0 for a rule that dropout leaves out; the others count for it."""
+        salt = np.array([self.dropout.step * self.num_questions + question])
+        return 0.0 if is_left_out(salt, rule, self.dropout.rate)[0] else 1 / (1 - self.dropout.rate)
 
     def rows(self, question):
         """Return the features of one question, entry by entry."""
@@ -104,6 +115,7 @@ class Sample:
             self.parameters,
             self.fitted,
             DenseValues(self.priors, self.masked_priors),
+            self.dropout,
             self.buffer,
             parameters,
         )
@@ -123,16 +135,41 @@ def finite_differences(loss, values, size=1e-5):
     return gradients
 
 
+@pytest.mark.parametrize("dropout", [Dropout(0.0, 0), Dropout(0.4, 7)], ids=["all rules", "dropout"])
 @pytest.mark.parametrize("exclude_source", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_gradient_is_that_of_the_cross_entropy_over_all_candidates(seed, exclude_source):
+def test_the_gradient_is_that_of_the_cross_entropy_over_all_candidates(seed, exclude_source, dropout):
     sample, batch = Sample(seed, exclude_source), np.array([2, 0, 3])
+    sample.dropout = dropout
     loss, gradients, dense_gradients = sample.gradient(batch)
     assert loss == pytest.approx(sample.loss(batch), rel=1e-9)
     expected = finite_differences(lambda: sample.loss(batch), sample.weights)
     np.testing.assert_allclose(gradients, expected, atol=1e-7)
     expected = finite_differences(lambda: sample.loss(batch), sample.dense_weights)
     np.testing.assert_allclose(dense_gradients, expected, atol=1e-7)
+
+
+def test_dropout_leaves_out_its_share_of_rules_others_for_each_question_and_step():
+    salts, rules = np.arange(1000), np.arange(50)[:, None]
+    left_out = is_left_out(salts, rules, 0.3)
+    assert left_out.mean() == pytest.approx(0.3, abs=0.01)
+    assert left_out.mean(axis=0).std() < 0.1
+    assert left_out.mean(axis=1).std() < 0.03
+    assert not is_left_out(salts, rules, 0.0).any()
+
+
+def test_compiled_dropout_is_that_of_arrays():
+    @kernel()
+    def count(num, rate):
+        total = 0
+        for salt in range(num):
+            for rule in range(num):
+                total += (salt + 2 * rule) * _is_left_out(salt, rule, rate)
+        return total
+
+    numbers = np.arange(40)
+    expected = is_left_out(numbers, numbers[:, None], 0.3) * (numbers + 2 * numbers[:, None])
+    assert count(40, 0.3) == expected.sum()
 
 
 def test_a_rule_that_is_not_fitted_gets_no_gradient_and_changes_no_other():

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..graph.arrays import Flags, Floats, Ids
 from ..graph.compilation import kernel, kernel_function
-from .fitting_kernels import Buffer, DenseValues, Examples, Parameters, batch_gradient
+from .fitting_kernels import Buffer, DenseValues, Dropout, Examples, Parameters, batch_gradient
 
 #: The share of the past in the running means of gradients and of their squares.
 FIRST_DECAY, SECOND_DECAY = 0.9, 0.999
@@ -33,11 +33,12 @@ class AdamState(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """The learning rate, the steps taken before, and the steps in all, over which the rate falls."""
+    """The learning rate, the steps taken before, the steps in all, over which it falls, and the dropout."""
 
     rate: float
     num_steps: int
     total: int
+    dropout: float
 
 
 @kernel_function()
@@ -73,7 +74,8 @@ def fit_batches(
     num_steps = schedule.num_steps
     for start in range(0, len(order), batch_size):
         batch = order[start : start + batch_size]
-        batch_gradient(examples, batch, parameters[0], fitted, dense, buffer, parameters[1])
+        dropout = Dropout(schedule.dropout, num_steps)
+        batch_gradient(examples, batch, parameters[0], fitted, dense, dropout, buffer, parameters[1])
         num_steps += 1
         share = max(LAST_RATE, 1 - (1 - LAST_RATE) * num_steps / schedule.total)
         _step(state, schedule.rate * share, num_steps)

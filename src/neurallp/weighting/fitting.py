@@ -18,11 +18,11 @@ import numpy as np
 
 from ..config import WeightingConfig
 from ..errors import DataError
-from ..graph.arrays import Body, Ids
+from ..graph.arrays import Body, Floats, Ids
 from ..graph.compilation import num_cores
 from ..graph.knowledge_base import Split
 from ..graph.questions import KnownAnswers, Questions, ask_both_ways, excludes_source
-from .choice import Choice, Trial, choose_level, choose_settings, reduce_rules, thin
+from .choice import Choice, Trial, choose_dropout, choose_level, choose_settings, reduce_rules, thin
 from .features import FeatureWalker, ask
 from .fitting_kernels import Buffer
 from .graph_index import GraphIndex
@@ -35,6 +35,12 @@ from .weighted_rules import WeightedQuery, WeightedRules
 
 #: The share of passes that a first fit takes.
 PILOT_EFFORT = 0.5
+
+#: The probability that a rule is left out of a question at a step of a first fit.
+DROPOUT = 0.3
+
+#: Facts of a query, at most, for refined weights to be tried with dropout: with more it matters little.
+MAX_DROPOUT_FACTS = 1000
 
 #: Validation questions that a first fit is evaluated on, at most.
 MAX_JUDGED = 200
@@ -116,11 +122,12 @@ class Weighting:
     ) -> WeightedRules:
         """Return the weighted rules.
 
-        Every query first gets a cheap fit on few questions, which chooses its settings; then queries are
-        refined, those with most facts first. `on_done` is called with a number of facts, in all twice the
-        number of facts of the graph. Once `should_stop` returns True, the rules so far are returned: queries
-        without a fit have their prior alone, and `unrefined` lists those not refined. Where there is no
-        validation part, a `validator` with a part of the facts held out makes the cheap fits.
+        Every query first gets a cheap fit on few questions, which chooses its settings; small queries try
+        dropout; then queries are refined, those with most facts first. `on_done` is called with a number of
+        facts, in all twice the number of facts of the graph. Once `should_stop` returns True, the rules so
+        far are returned: queries without a fit have their prior alone, and `unrefined` lists those not
+        refined. Where there is no validation part, a `validator` with a part of the facts held out makes the
+        cheap fits and tries dropout.
         """
         self.should_stop = should_stop
         first = validator or self
@@ -129,6 +136,7 @@ class Weighting:
         try:
             pilots = first._pilot_all(self.queries, pool, on_done)
             choices = choose_settings(pilots)
+            choices = choose_dropout(choices, first._compare_dropout(choices, pool))
             refined = self._refine_all(choices, pool, on_done)
         finally:
             pool.shutdown(cancel_futures=True)  # after Ctrl-C only queries that have begun are waited for
@@ -184,23 +192,38 @@ class Weighting:
         self, queries: Sequence[int], pool: Executor, on_done: Callable[[int], None]
     ) -> dict[int, list[FitResult]]:
         """Return the cheap fits of queries, for each of the lengths; of as many as there is time for."""
+        found = self._map(Worker.first_fits, [(query,) for query in queries], pool)
+        return self._collect(queries, found, lambda num: on_done(num // 2))
 
-        def pilot(query: int) -> list[FitResult] | None:
-            with self._worker() as worker:
-                return worker.attempt(lambda: worker.pilot(query, worker.candidates(query)))
-
-        return self._collect(queries, pool.map(pilot, queries), lambda num: on_done(num // 2))
+    def _compare_dropout(
+        self, choices: Mapping[int, Choice], pool: Executor
+    ) -> dict[int, tuple[Floats, Floats]]:
+        """Return the reciprocal ranks of refined weights without and with dropout, of small queries."""
+        small = [
+            (query, choice)
+            for query, choice in choices.items()
+            if query in self.valid and len(self.questions[query]) <= MAX_DROPOUT_FACTS
+        ]
+        found = self._map(Worker.compare_dropout, small, pool)
+        return {query: each for (query, _), each in zip(small, found, strict=True) if each is not None}
 
     def _refine_all(
         self, choices: Mapping[int, Choice], pool: Executor, on_done: Callable[[int], None]
     ) -> dict[int, FitResult]:
         """Return the refined weights of queries; of as many as there is time for."""
+        found = self._map(Worker.refine, [*choices.items()], pool)
+        return self._collect([*choices], found, lambda num: on_done(num - num // 2))
 
-        def refine(query: int) -> FitResult | None:
+    def _map(
+        self, work: Callable[..., T], tasks: Sequence[tuple[Any, ...]], pool: Executor
+    ) -> Iterator[T | None]:
+        """Yield what a method of workers returns for each task, in order; None for what was stopped."""
+
+        def run(task: tuple[Any, ...]) -> T | None:
             with self._worker() as worker:
-                return worker.attempt(lambda: worker.refine(query, choices[query]))
+                return worker.attempt(lambda: work(worker, *task))
 
-        return self._collect([*choices], pool.map(refine, choices), lambda num: on_done(num - num // 2))
+        return pool.map(run, tasks)
 
     def _collect(
         self, queries: Iterable[int], found: Iterable[Any], on_done: Callable[[int], None]
@@ -350,12 +373,16 @@ class Worker:
 
     # Weights
 
+    def first_fits(self, query: int) -> list[FitResult]:
+        """Return the cheap fits of a query, for each of the lengths."""
+        return self.pilot(query, self.candidates(query))
+
     def pilot(self, query: int, candidates: Sequence[tuple[Candidate, ...]]) -> list[FitResult]:
         """Return a cheap fit of a query under every setting, for the candidates of each length."""
         return [self._pilot(query, rules) for rules in candidates]
 
     def _pilot(self, query: int, rules: tuple[Candidate, ...]) -> FitResult:
-        fit = self._start(query, rules, self._settings({rule.kind for rule in rules}))
+        fit = self._start(query, rules, self._settings({rule.kind for rule in rules}), DROPOUT)
         fit.learn(self.learning_questions(query)[: self.config.num_pilot], PILOT_EFFORT)
         return fit.validated(MAX_JUDGED)
 
@@ -373,21 +400,39 @@ class Worker:
         Of the rules that the cheap fit gave a weight the best are taken, within the budget of feature values.
         There is a column of weights for each level of thinning.
         """
-        pilot, questions = choice.pilot, self.learning_questions(query)
-        given = frozenset(self.weighting.given.get(query, ()))
-        rules = pilot.best_rules(self.config.max_entries, given, choice.left_out)
-        # The loss is a mean: a penalty chosen on few questions counts for less on more of them.
-        share = min(1.0, self.config.num_pilot / len(questions))
-        fit = self._start(query, rules, (Setting(share * choice.penalty),))
-        fit.start_from(pilot.rules, pilot.weights[:, :, choice.column])
-        fit.learn(questions)
+        questions = self.learning_questions(query)
+        fit = self._refined(query, choice, questions)
         if self.config.max_rules is not None:
             reduce_rules(fit, questions, self.config.max_rules)
         levels = thin(fit, questions) if self.config.thinning and not self.config.max_rules else [fit.values]
         return fit.with_values(np.hstack(levels)).validated()
 
-    def _start(self, query: int, rules: tuple[Candidate, ...], settings: Sequence[Setting]) -> QueryFit:
-        return QueryFit(self, query, rules, settings)
+    def compare_dropout(self, query: int, choice: Choice) -> tuple[Floats, Floats]:
+        """Return the reciprocal ranks of refined weights without and with dropout, before any thinning."""
+        questions = self.learning_questions(query)
+        plain, dropped = (
+            self._refined(query, replace(choice, has_dropout=has_dropout), questions).validated()
+            for has_dropout in (False, True)
+        )
+        return plain.reciprocal_ranks[:, 0], dropped.reciprocal_ranks[:, 0]
+
+    def _refined(self, query: int, choice: Choice, questions: Questions) -> QueryFit:
+        """Return the fit of the best rules on all questions, under the settings chosen."""
+        pilot, given = choice.pilot, frozenset(self.weighting.given.get(query, ()))
+        rules = pilot.best_rules(self.config.max_entries, given, choice.left_out)
+        # The loss is a mean: a penalty chosen on few questions counts for less on more of them, and so does
+        # dropout, which has a similar effect.
+        share = min(1.0, self.config.num_pilot / len(questions))
+        dropout = share * DROPOUT if choice.has_dropout else 0.0
+        fit = self._start(query, rules, (Setting(share * choice.penalty),), dropout)
+        fit.start_from(pilot.rules, pilot.weights[:, :, choice.column])
+        fit.learn(questions)
+        return fit
+
+    def _start(
+        self, query: int, rules: tuple[Candidate, ...], settings: Sequence[Setting], dropout: float = 0.0
+    ) -> QueryFit:
+        return QueryFit(self, query, rules, settings, dropout)
 
 
 def _by_query(triples: Ids, num_relations: int) -> dict[int, Questions]:

@@ -1,9 +1,10 @@
 """Weighting on a GPU: features in dense blocks, while the CPU finds the candidates of the next queries."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -14,16 +15,18 @@ from ..evaluation import realistic_rank
 from ..graph.arrays import Floats, Ids
 from ..graph.questions import Questions
 from .adam_kernels import EPSILON, FIRST_DECAY, LAST_RATE, SECOND_DECAY
-from .choice import Choice
 from .features_gpu import Block, GpuFeatureWalker
 from .features_kernels import QuestionBatch
 from .fitting import Weighting, Worker
+from .fitting_kernels import is_left_out
 from .kinds.base import Candidate
 from .masking import Filters
 from .query_fit import FitResult, QueryFit, Setting
 
 #: Questions that are counted or ranked at a time.
 QUESTIONS_AT_ONCE = 64
+
+T = TypeVar("T")
 
 
 class GpuWeighting(Weighting):
@@ -48,15 +51,11 @@ class GpuWeighting(Weighting):
         worker = self._gpu_worker
         return worker.attempt(lambda: worker.pilot(query, candidates)) or None
 
-    def _refine_all(
-        self, choices: Mapping[int, Choice], pool: Executor, on_done: Callable[[int], None]
-    ) -> dict[int, FitResult]:
-        fits = map(self._refine, choices, choices.values())
-        return self._collect([*choices], fits, lambda num: on_done(num - num // 2))
-
-    def _refine(self, query: int, choice: Choice) -> FitResult | None:
+    def _map(
+        self, work: Callable[..., T], tasks: Sequence[tuple[Any, ...]], pool: Executor
+    ) -> Iterator[T | None]:
         worker = self._gpu_worker
-        return worker.attempt(lambda: worker.refine(query, choice))
+        return (worker.attempt(partial(work, worker, *task)) for task in tasks)
 
     @property
     def _gpu_worker(self) -> "GpuWorker":
@@ -80,8 +79,10 @@ class GpuWorker(Worker):
         super().__init__(weighting)
         self.blocks = GpuFeatureWalker(self.walker, weighting.device)
 
-    def _start(self, query: int, rules: tuple[Candidate, ...], settings: Sequence[Setting]) -> QueryFit:
-        return GpuQueryFit(self, query, rules, settings)
+    def _start(
+        self, query: int, rules: tuple[Candidate, ...], settings: Sequence[Setting], dropout: float = 0.0
+    ) -> QueryFit:
+        return GpuQueryFit(self, query, rules, settings, dropout)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +102,14 @@ class GpuQueryFit(QueryFit):
     worker: GpuWorker
 
     def __init__(
-        self, worker: GpuWorker, query: int, rules: tuple[Candidate, ...], settings: Sequence[Setting]
+        self,
+        worker: GpuWorker,
+        query: int,
+        rules: tuple[Candidate, ...],
+        settings: Sequence[Setting],
+        dropout: float = 0.0,
     ) -> None:
-        super().__init__(worker, query, rules, settings)
+        super().__init__(worker, query, rules, settings, dropout)
         self.layout = worker.blocks.layout(query, self.rules)
         self.dense_values = self._tensor(self.dense.values).float()
         self.own_fact = self._tensor(self.dense.masked - self.dense.values).float()
@@ -158,7 +164,8 @@ class GpuQueryFit(QueryFit):
     def _fit_batches(self, examples: _GpuExamples, order: Ids, total: int) -> None:
         columns = self._tensor(order)  # once for all: the device waits for each copy
         for start in range(0, len(order), self.config.batch_size):
-            self._gradient(examples, columns[start : start + self.config.batch_size])
+            batch = slice(start, start + self.config.batch_size)
+            self._gradient(examples, columns[batch], self._dropout_mask(examples, order[batch]))
             self._step(total)
 
     def _step(self, total: int) -> None:
@@ -173,18 +180,29 @@ class GpuQueryFit(QueryFit):
         change = self.config.learning_rate * share * mean / (variance**0.5 + EPSILON)
         self.values = (self.values - change).clip(self.lower, self.upper)
 
-    def _gradient(self, examples: _GpuExamples, columns: Tensor) -> None:
+    def _dropout_mask(self, examples: _GpuExamples, questions: Ids) -> Tensor | None:
+        """Return 1 / the share of rules that dropout keeps, for each rule that it keeps, (rule, question)."""
+        if not self.dropout:
+            return None
+        salts = self.num_steps * len(examples.answers) + questions
+        left_out = is_left_out(salts, np.arange(self.num_rules)[:, None], self.dropout)
+        return self._tensor(~left_out / (1.0 - self.dropout)).float()
+
+    def _gradient(self, examples: _GpuExamples, columns: Tensor, kept: Tensor | None) -> None:
         """Set the gradients to those of a batch's mean loss."""
         features = examples.values.index_select(2, columns)
+        rows = None if kept is None else kept.index_select(0, self.layout.rules)
         answers, each = examples.answers[columns], torch.arange(len(columns), device=columns.device)
         # Faster than torch's softmax, which visits the entities of a column one after another.
-        odds = self._training_scores(examples, columns, self._amounts(features))
+        amounts = self._amounts(features)
+        amounts = amounts if rows is None else amounts.mul_(rows[:, None])
+        odds = self._training_scores(examples, columns, amounts)
         odds = odds.sub_(odds.amax(0)).exp_()
         gradients = odds.div_(odds.sum(0) * len(columns))
         gradients[answers, :, each] -= 1 / len(columns)
         dense = (gradients * self.dense_values[:, None, None]).sum((0, 2))
         dense += (gradients[answers, :, each] * self.own_fact[answers][:, None]).sum(0)
-        self.gradients = torch.cat([self._per_rule(gradients, features), dense[None]]).double()
+        self.gradients = torch.cat([self._per_rule(gradients, features, rows), dense[None]]).double()
 
     def _training_scores(self, examples: _GpuExamples, columns: Tensor, amounts: Tensor) -> Tensor:
         """Return scores, (entity, setting, question), without the answer's own fact; -inf: no candidate."""
@@ -234,9 +252,10 @@ class GpuQueryFit(QueryFit):
         rises = per_rule[0] + torch.log(torch.clamp(1 - per_rule[1], min=1e-12))
         return rises.sum(1), (dense_loss - loss).double().sum()
 
-    def _per_rule(self, gradients: Tensor, features: Tensor) -> Tensor:
+    def _per_rule(self, gradients: Tensor, features: Tensor, kept: Tensor | None) -> Tensor:
         """Return the gradients of the rules' weights, (rule x 3, setting), from those of the scores."""
         gradients = gradients.index_select(0, self.layout.entities)
+        gradients = gradients if kept is None else gradients.mul_(kept[:, None])
         forward, backward = features[:, :1], features[:, 1:]
         rows = torch.stack([(gradients * each).sum(2) for each in (forward > 0, forward, backward)], dim=1)
         return self.layout.per_rule.sum(rows.index_select(0, self.layout.by_rule)).flatten(0, 1)

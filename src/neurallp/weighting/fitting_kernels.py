@@ -1,6 +1,6 @@
 """The compiled loops of rule weighting: losses, gradients, ranks and scores from features."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,23 @@ from ..graph.compilation import kernel, kernel_function
 from .features_kernels import Entries, Small, Unsigned
 
 _realistic_rank = kernel_function()(realistic_rank)
+
+#: The multipliers of the hash function splitmix64.
+GOLDEN, FIRST_MIX, SECOND_MIX = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+
+
+def is_left_out(salt: Any, rule: Any, rate: float) -> Any:
+    """Return whether dropout leaves a rule out: with probability `rate`, fixed by the salt and the rule.
+
+    Kernels pass numbers, fits on a GPU arrays.
+    """
+    bits = np.uint64(salt) * np.uint64(GOLDEN) + np.uint64(rule)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(FIRST_MIX)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(SECOND_MIX)
+    return ((bits ^ (bits >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53 < rate
+
+
+_is_left_out = kernel_function()(is_left_out)
 
 
 class Examples(NamedTuple):
@@ -43,6 +60,13 @@ class Parameters(NamedTuple):
 
     rules: Floats  # (rule, 3, setting) for indicator, forward and backward
     dense: Floats  # (setting,)
+
+
+class Dropout(NamedTuple):
+    """Which rules a training question is scored without: each with probability `rate`, drawn at each step."""
+
+    rate: float
+    step: int
 
 
 class Buffer(NamedTuple):
@@ -128,33 +152,58 @@ def number_entities(
             places[examples.listed[i]] = 0
 
 
+@kernel_function("contract")
+def _add_segment(entries: Entries, segment: int, weights: Floats, scale: float, scores: Floats) -> None:
+    """Add scaled weights, (rule, 3, setting), times the features of a segment to scores, (setting, entity).
+
+    The loop over settings is the outer one: a segment is short enough to stay in the cache.
+    """
+    rule = entries.rules[segment]
+    for s in range(len(scores)):
+        row = scores[s]
+        indicator, forward, backward = weights[rule, 0, s], weights[rule, 1, s], weights[rule, 2, s]
+        if indicator == 0.0 and forward == 0.0 and backward == 0.0:
+            continue
+        indicator, forward, backward = scale * indicator, scale * forward, scale * backward
+        for i in range(entries.bounds[segment], entries.bounds[segment + 1]):
+            row[entries.entities[i]] += (
+                indicator + forward * entries.forward[i] + backward * entries.backward[i]
+            )
+
+
 @kernel("contract")
 def add_scores(entries: Entries, first: int, last: int, weights: Floats, scores: Floats) -> None:
-    """Add weights, (rule, 3, setting), times features of some segments to scores, (setting, entity).
-
-    The loop over settings is inside that over segments: a segment is short enough to stay in the cache.
-    """
+    """Add weights, (rule, 3, setting), times features of some segments to scores, (setting, entity)."""
     for segment in range(first, last):
-        rule = entries.rules[segment]
-        for s in range(len(scores)):
-            row = scores[s]
-            indicator, forward, backward = weights[rule, 0, s], weights[rule, 1, s], weights[rule, 2, s]
-            if indicator == 0.0 and forward == 0.0 and backward == 0.0:
-                continue
-            for i in range(entries.bounds[segment], entries.bounds[segment + 1]):
-                row[entries.entities[i]] += (
-                    indicator + forward * entries.forward[i] + backward * entries.backward[i]
-                )
+        _add_segment(entries, segment, weights, 1.0, scores)
+
+
+@kernel_function("contract")
+def _add_scores_in_part(
+    entries: Entries, first: int, last: int, weights: Floats, rate: float, salt: int, scores: Floats
+) -> None:
+    """Add the same without the rules that dropout leaves out; the others count for them."""
+    for segment in range(first, last):
+        if not _is_left_out(salt, entries.rules[segment], rate):
+            _add_segment(entries, segment, weights, 1.0 / (1.0 - rate), scores)
 
 
 @kernel_function("contract", "reassoc")
 def _add_gradients(
-    entries: Entries, first: int, last: int, fitted: Flags, scores: Floats, gradients: Floats
+    entries: Entries,
+    first: int,
+    last: int,
+    fitted: Flags,
+    rate: float,
+    salt: int,
+    scores: Floats,
+    gradients: Floats,
 ) -> None:
     """Add gradients of scores times features to the gradients of weights, (rule, 3, setting)."""
+    scale = 1.0 / (1.0 - rate)
     for segment in range(first, last):
         rule = entries.rules[segment]
-        if not fitted[rule]:
+        if not fitted[rule] or (rate > 0.0 and _is_left_out(salt, rule, rate)):
             continue
         for s in range(len(scores)):
             row = scores[s]
@@ -164,9 +213,9 @@ def _add_gradients(
                 indicator += gradient
                 forward += gradient * entries.forward[i]
                 backward += gradient * entries.backward[i]
-            gradients[rule, 0, s] += indicator
-            gradients[rule, 1, s] += forward
-            gradients[rule, 2, s] += backward
+            gradients[rule, 0, s] += scale * indicator
+            gradients[rule, 1, s] += scale * forward
+            gradients[rule, 2, s] += scale * backward
 
 
 @kernel_function()
@@ -231,14 +280,20 @@ def _question_gradient(
     weights: Parameters,
     fitted: Flags,
     dense: DenseValues,
+    dropout: Dropout,
     buffer: Buffer,
     gradients: Parameters,
 ) -> float:
     """Add the gradient of one question's cross-entropy over all candidates; return its loss."""
+    entries, rate = examples.entries, dropout.rate
+    salt = dropout.step * len(examples.answers) + question
     listed = examples.listed[examples.offsets[question] : examples.offsets[question + 1]]
     first, last = examples.starts[question], examples.ends[question]
     _clear(buffer.scores, len(listed))
-    add_scores(examples.entries, first, last, weights.rules, buffer.scores)
+    if rate > 0.0:
+        _add_scores_in_part(entries, first, last, weights.rules, rate, salt, buffer.scores)
+    else:
+        add_scores(entries, first, last, weights.rules, buffer.scores)
     total = 0.0
     for s in range(len(weights.dense)):
         loss, gradient = _softmax_gradient(
@@ -246,7 +301,7 @@ def _question_gradient(
         )
         gradients.dense[s] += gradient
         total += loss
-    _add_gradients(examples.entries, first, last, fitted, buffer.scores, gradients.rules)
+    _add_gradients(entries, first, last, fitted, rate, salt, buffer.scores, gradients.rules)
     return total
 
 
@@ -257,6 +312,7 @@ def batch_gradient(
     weights: Parameters,
     fitted: Flags,
     dense: DenseValues,
+    dropout: Dropout,
     buffer: Buffer,
     gradients: Parameters,
 ) -> float:
@@ -268,7 +324,7 @@ def batch_gradient(
     _set_odds(buffer, weights.dense, dense.values)
     loss = 0.0
     for question in batch:
-        loss += _question_gradient(examples, question, weights, fitted, dense, buffer, gradients)
+        loss += _question_gradient(examples, question, weights, fitted, dense, dropout, buffer, gradients)
     _scale(gradients, 1.0 / len(batch))
     return loss / len(batch)
 

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 #: Batches between two looks at whether the run is to stop, and between two weights of a mean.
 BATCHES_AT_ONCE = 10
 
+#: Passes over the questions, at most: few questions take fewer steps.
+MAX_PASSES = 60
+
 #: The share of the steps, the last ones, over which weights are averaged: single steps follow single batches.
 AVERAGED = 0.5
 
@@ -103,9 +106,15 @@ class QueryFit:
     """
 
     def __init__(
-        self, worker: "Worker", query: int, rules: tuple[Candidate, ...], settings: Sequence[Setting]
+        self,
+        worker: "Worker",
+        query: int,
+        rules: tuple[Candidate, ...],
+        settings: Sequence[Setting],
+        dropout: float = 0.0,
     ) -> None:
         self.worker, self.query, self.config, self.settings = worker, query, worker.config, tuple(settings)
+        self.dropout = dropout
         weighting = worker.weighting
         self.rules = tuple(rule for rule in rules if not is_dense(rule))
         self.dense_rule = tuple(rule for rule in rules if is_dense(rule))
@@ -193,7 +202,7 @@ class QueryFit:
         """
         config = self.config
         num_batches = -(-len(questions) // config.batch_size)
-        num_passes = math.ceil(effort * max(2, min(30, -(-config.min_steps // num_batches))))
+        num_passes = math.ceil(effort * max(2, min(MAX_PASSES, -(-config.min_steps // num_batches))))
         rng = np.random.default_rng((config.seed, self.query))
         self._restart()
         for examples in self._training_examples(questions):
@@ -362,7 +371,7 @@ class QueryFit:
         state = AdamState(
             self.values, self.gradients, self.first, self.second, self.lower, self.upper, self.penalties
         )
-        schedule = Schedule(self.config.learning_rate, self.num_steps, total)
+        schedule = Schedule(self.config.learning_rate, self.num_steps, total, self.dropout)
         rest = self.fitted, self.dense, self._buffer
         fit_batches(examples, order, size, parameters, state, schedule, *rest)
         self.num_steps += -(-len(order) // size)

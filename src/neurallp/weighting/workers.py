@@ -8,20 +8,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ..config import WeightingConfig
 from ..errors import NeuralLPError
 from ..graph.knowledge_base import Split
-from .choice import Choice
 from .fitting import Candidates, Weighting
-from .query_fit import FitResult
 
 #: How often processes are started again after some were lost, before the run is given up.
 MAX_RESTARTS = 5
 
 #: Seconds between two looks at whether the run is to stop.
 PATIENCE = 1.0
+
+T = TypeVar("T")
 
 #: What makes the weighting of a worker process.
 Settings = tuple[Split, WeightingConfig, Candidates]
@@ -66,19 +66,10 @@ class DistributedWeighting(Weighting):
         super().__init__(split, config, given, num_threads=1)
         self.workers: Workers = LocalWorkers(workers) if isinstance(workers, int) else workers
 
-    def _pilot_all(
-        self, queries: Sequence[int], pool: Executor, on_done: Callable[[int], None]
-    ) -> dict[int, list[FitResult]]:
-        """Return the cheap fits of queries, for each of the lengths; of as many as there is time for."""
-        found = self.distribute(_pilot, [(query,) for query in queries])
-        return self._collect(queries, found, lambda num: on_done(num // 2))
-
-    def _refine_all(
-        self, choices: Mapping[int, Choice], pool: Executor, on_done: Callable[[int], None]
-    ) -> dict[int, FitResult]:
-        """Return the refined weights of queries; of as many as there is time for."""
-        found = self.distribute(_refine, list(choices.items()))
-        return self._collect([*choices], found, lambda num: on_done(num - num // 2))
+    def _map(
+        self, work: Callable[..., T], tasks: Sequence[tuple[Any, ...]], pool: Executor
+    ) -> Iterator[T | None]:
+        return self.distribute(run, [(work, *task) for task in tasks])
 
     def distribute(self, work: Work, tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
         """Yield the result of each task in order; None for those that a stopped run did not begin."""
@@ -129,13 +120,7 @@ def start(split: Split, config: WeightingConfig, given: Candidates) -> None:
     _own[:] = [Weighting(split, config, given, num_threads=1)]
 
 
-def _pilot(query: int) -> list[FitResult]:
-    """Return the cheap fits of a query, in a worker process."""
+def run(work: Callable[..., T], *task: Any) -> T:
+    """Return what a method of a worker returns for a task, in a worker process."""
     with _own[0]._worker() as worker:
-        return worker.pilot(query, worker.candidates(query))
-
-
-def _refine(query: int, choice: Choice) -> FitResult:
-    """Return the refined weights of a query, in a worker process."""
-    with _own[0]._worker() as worker:
-        return worker.refine(query, choice)
+        return work(worker, *task)
