@@ -41,6 +41,21 @@ def test_a_file_of_rules_answers_in_the_place_of_a_model(run, uncles):
     assert out.startswith("uncle(zoe, xan) because father(zoe, yan) and brother(yan, xan)\nScore 0.9, rank 1")
 
 
+def test_only_answers_that_no_fact_links_yet_are_shown_where_that_is_asked(run, uncles, tmp_path):
+    rules, data = uncles
+    asked = "--head", "zoe", "--relation", "uncle"
+    known = tmp_path / "known.tsv"
+    known.write_text(data.read_text() + "xan\temploys\tzoe\n")
+    for facts, found in ((data, ["xan"]), (known, [])):
+        out = run("ask", rules, facts, *asked, "--unlinked", "--json")[1]
+        assert [answer["entity"] for answer in json.loads(out)] == found
+        code, out, _ = run("predict", rules, facts, "--out", tmp_path / "new.tsv", "--unlinked", "--json")
+        assert (code, json.loads(out)["answers"]) == (0, len(found))
+    assert run("ask", rules, known, *asked, "--unlinked")[1].strip() == (
+        "No rule leads to an answer that no fact links yet."
+    )
+
+
 def test_answers_are_called_by_their_labels_and_asked_for_by_them(run, uncles, tmp_path):
     (tmp_path / "labels.tsv").write_text("zoe\tZoe Smith\nxan\tXan Jones\n")
     asked = ("--head", "Zoe Smith", "--relation", "uncle", "--labels", tmp_path / "labels.tsv")

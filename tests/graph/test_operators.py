@@ -49,6 +49,16 @@ def test_both_edges_of_a_fact_are_found_and_of_no_other(kb):
 
 @few
 @given(kb=knowledge_bases())
+def test_neighbours_are_the_ends_of_every_edge(kb):
+    sources = np.arange(len(kb.entities))[::-1]
+    rows, entities = Operators.of(kb).neighbours(sources)
+    found = sorted(zip(sources[rows].tolist(), entities.tolist(), strict=True))
+    assert found == sorted((source, target) for source, _, target in edges(kb))
+    assert (np.diff(rows) >= 0).all()
+
+
+@few
+@given(kb=knowledge_bases())
 def test_segments_begin_where_source_or_operator_changes(kb):
     operators = Operators.of(kb)
     starts, offsets = operators.segments()

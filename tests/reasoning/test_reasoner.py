@@ -354,6 +354,26 @@ def test_predictions_are_the_best_answers_to_every_question(kb, settings_, k, kn
             assert found.get((head, relation), []) == wanted
 
 
+@few
+@given(kb=knowledge_bases(), settings_=model_settings, known=st.booleans())
+def test_unlinked_answers_are_those_that_no_fact_links_with_the_same_ranks(kb, settings_, known):
+    reasoner = reason(kb, untrained(kb, **settings_))
+    links = {(kb.entities[a], kb.entities[b]) for a, _, b in edges(kb)}
+    predicted = {
+        (kb.entities[source], kb.entities[entity])
+        for batch in reasoner.predict(["r0"], ALL, known=known, unlinked=True)
+        for source, entity in zip(batch.sources, batch.entities, strict=True)
+    }
+    wanted = set()
+    for head in kb.entities:
+        answers = reasoner.ask(head=head, relation="r0", k=ALL)
+        unlinked = [answer for answer in answers if (head, answer.entity) not in links]
+        assert list(reasoner.ask(head=head, relation="r0", k=ALL, unlinked=True)) == unlinked
+        assert list(reasoner.ask(head=head, relation="r0", k=1, unlinked=True)) == unlinked[:1]
+        wanted |= {(head, answer.entity) for answer in unlinked}
+    assert predicted == wanted
+
+
 def test_predictions_come_in_batches_that_cover_every_source(monkeypatch):
     monkeypatch.setattr("neurallp.reasoning.reasoner.QUESTIONS_AT_ONCE", 2)
     reasoner = reason(KnowledgeBase.from_triples(BIG_FAMILY), UNCLES)

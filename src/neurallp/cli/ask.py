@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .completion import complete_entity, complete_relation
-from .options import Data, Json, LabelFile, Source, load_labels, load_reasoner
+from .options import Data, Json, LabelFile, Source, Unlinked, load_labels, load_reasoner
 from .output import answers_table, console, print_json
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def ask(
     head: Head = None,
     tail: Tail = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Answers, at most.")] = 10,
+    unlinked: Unlinked = False,
     scores: Annotated[bool, typer.Option("--scores", help="Also print score and rank.")] = False,
     labels: LabelFile = None,
     as_json: Json = False,
@@ -44,13 +45,13 @@ def ask(
 
     reasoner, called = load_reasoner(model, data), load_labels(data, labels)
     ends = (None if end is None else name_of(end, called, reasoner.kb.entities) for end in (head, tail))
-    found = reasoner.ask(head=next(ends), tail=next(ends), relation=relation, k=k)
+    found = reasoner.ask(head=next(ends), tail=next(ends), relation=relation, k=k, unlinked=unlinked)
     if as_json:
         print_json([{**vars(answer), **_label(answer, called)} for answer in found])
         return
     answers = [answer.with_labels(called) for answer in found]
     if not answers:
-        console.print("No rule leads to an answer.")
+        console.print("No rule leads to an answer" + (" that no fact links yet." if unlinked else "."))
         return
     if are_unlikely(answers):
         console.print(f"No new answer above {LIKELY:.0%}; the best are:".replace("%", " %"))

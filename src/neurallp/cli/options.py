@@ -41,6 +41,10 @@ Predicted = Annotated[
 ]
 MaxAnswers = Annotated[int, typer.Option("-k", min=1, help="Answers to each question, at most.")]
 WithKnown = Annotated[bool, typer.Option("--known", help="Also answers that are facts of DATA.")]
+Unlinked = Annotated[
+    bool,
+    typer.Option("--unlinked", help="Only answers that no fact of any relation links to the given end yet."),
+]
 LeastProbability = Annotated[
     float,
     typer.Option("--min-probability", min=0, max=1, help="Only answers with at least this probability."),

@@ -15,6 +15,7 @@ from .options import (
     Predicted,
     SafeCsv,
     Source,
+    Unlinked,
     WithKnown,
     bind,
     load_all,
@@ -35,6 +36,7 @@ def predict(
     relation: Predicted = None,
     k: MaxAnswers = 10,
     known: WithKnown = False,
+    unlinked: Unlinked = False,
     min_probability: LeastProbability = 0.0,
     labels: LabelFile = None,
     safe_csv: SafeCsv = False,
@@ -56,7 +58,8 @@ def predict(
     if min_probability and reasoner.calibration is None:
         raise ModelError(f"{model} is not calibrated. Run `neurallp calibrate {model} {data}` first.")
     names = list(relation or reasoner.relations)
-    found = reasoner.predict(names, k, known=known, also_known=load_all(data, program))
+    also_known = load_all(data, program)
+    found = reasoner.predict(names, k, known=known, unlinked=unlinked, also_known=also_known)
     batches = (batch.above(min_probability) for batch in found)
     total = len(names) * len(reasoner.kb.entities)
     labelled = load_labels(data, labels)

@@ -102,6 +102,14 @@ class Operators:
         """Return the numbers of all edges that leave any of `entities`."""
         return concatenate_ranges(self.offsets[entities], self.offsets[entities + 1])
 
+    def neighbours(self, sources: Ids) -> tuple[Ids, Ids]:
+        """Return the entities that edges of any operator lead to from each source, as (row, entity) pairs.
+
+        Rows ascend and number the sources; a pair occurs once for each of its edges.
+        """
+        rows = np.repeat(np.arange(len(sources)), self.degrees(sources))
+        return rows, self.targets_at(self.edges_out_of(sources))
+
     def degrees(self, entities: Ids) -> Ids:
         """Return how many edges leave each of `entities`."""
         return self.offsets[entities + 1] - self.offsets[entities]

@@ -21,10 +21,14 @@ class AskingProgram(BaseProgram[Reasoner]):
         tail: str | None = None,
         relation: str,
         k: int = 10,
+        unlinked: bool = False,
         kb: KnowledgeBase | None = None,
     ) -> Answers:
-        """Return the best answers to (head, relation, ?) or (?, relation, tail)."""
-        return self.reasoner(kb).ask(head=head, tail=tail, relation=relation, k=k)
+        """Return the best answers to (head, relation, ?) or (?, relation, tail).
+
+        With `unlinked` those that a fact of any relation links to the given end already are left out.
+        """
+        return self.reasoner(kb).ask(head=head, tail=tail, relation=relation, k=k, unlinked=unlinked)
 
     def explain(
         self, head: str, relation: str, tail: str, k: int = 3, kb: KnowledgeBase | None = None
@@ -42,10 +46,18 @@ class AskingProgram(BaseProgram[Reasoner]):
         return self.reasoner(kb).why_not(head, relation, tail, k)
 
     def predict(
-        self, relations: Iterable[str] | None = None, k: int = 10, kb: KnowledgeBase | None = None
+        self,
+        relations: Iterable[str] | None = None,
+        k: int = 10,
+        kb: KnowledgeBase | None = None,
+        *,
+        unlinked: bool = False,
     ) -> PredictionBatches:
-        """Yield new answers of every source to every relation, in batches."""
-        return self.reasoner(kb).predict(relations, k)
+        """Yield new answers of every source to every relation, in batches.
+
+        With `unlinked` those that a fact of any relation links to the source already are left out.
+        """
+        return self.reasoner(kb).predict(relations, k, unlinked=unlinked)
 
     def verify(
         self,

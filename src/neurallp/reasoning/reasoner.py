@@ -91,12 +91,27 @@ class Reasoner(BaseReasoner):
         """Return a row of scores for each question."""
         return self.scorer.scores(sources, queries)
 
-    def ask(self, *, head: str | None = None, tail: str | None = None, relation: str, k: int = 10) -> Answers:
-        """Return the `k` best answers to (head, relation, ?) or (?, relation, tail); only scores above 0."""
+    def ask(
+        self,
+        *,
+        head: str | None = None,
+        tail: str | None = None,
+        relation: str,
+        k: int = 10,
+        unlinked: bool = False,
+    ) -> Answers:
+        """Return the `k` best answers to (head, relation, ?) or (?, relation, tail); only scores above 0.
+
+        With `unlinked` those that a fact of any relation links to the given end already are left out; ranks
+        and probabilities stay those among all candidates.
+        """
         source, query = self._question(head, relation, tail)
-        entities, values = self._row(source, query)
+        row = entities, values = self._row(source, query)
+        if unlinked:
+            kept = ~np.isin(entities, self.operators.neighbours(np.array([source]))[1])
+            entities, values = entities[kept], values[kept]
         best = best_places(values, k)
-        return Answers(self._describe(source, query, entities[best], values[best], (entities, values)))
+        return Answers(self._describe(source, query, entities[best], values[best], row))
 
     def explain(
         self,
@@ -220,12 +235,14 @@ class Reasoner(BaseReasoner):
         k: int = 10,
         *,
         known: bool = False,
+        unlinked: bool = False,
         also_known: KnowledgeBase | None = None,
     ) -> PredictionBatches:
         """Yield the `k` best answers of every source to every relation (`~name`: its inverse), in batches.
 
         Facts are left out unless `known`, and so are answers that no rule predicts: priors and nearness only
-        order answers. `also_known` has facts of the same entities that are known but not answered from, such
+        order answers. With `unlinked` answers are left out that a fact of any relation links to the source
+        already. `also_known` has facts of the same entities that are known but not answered from, such
         as those of a test part.
         """
         names = self.relations if relations is None else relations
@@ -237,7 +254,9 @@ class Reasoner(BaseReasoner):
             for query in queries
             for first in firsts
         )
-        return PredictionBatches(self._predict(sources, query, k, known, facts) for query, sources in parts)
+        return PredictionBatches(
+            self._predict(sources, query, k, known, unlinked, facts) for query, sources in parts
+        )
 
     def _with(self, others: KnowledgeBase) -> KnownAnswers:
         """Return the known answers of these facts and of others."""
@@ -359,12 +378,17 @@ class Reasoner(BaseReasoner):
         source, query, answer = asked
         return (ends[0], k, ends[1]) in {asked, (answer, self.relations.inverse(query), source)}
 
-    def _predict(self, sources: Ids, query: int, k: int, known: bool, answers: KnownAnswers) -> Predictions:
+    def _predict(
+        self, sources: Ids, query: int, k: int, known: bool, unlinked: bool, answers: KnownAnswers
+    ) -> Predictions:
         queries = np.full(len(sources), query)
         scores = self.scorer.reached(sources, queries)
         facts = np.zeros(len(scores.values), dtype=bool)
         facts[scores.places(*answers.pairs(sources, queries))] = True
-        wanted = np.flatnonzero((scores.values > 0) & (known | ~facts))
+        is_wanted = (scores.values > 0) & (known | ~facts)
+        if unlinked:
+            is_wanted[scores.places(*self.operators.neighbours(sources))] = False
+        wanted = np.flatnonzero(is_wanted)
         rows, values = scores.rows[wanted], scores.values[wanted]
         order = np.lexsort((-values, rows))
         # Rows ascend, so an index minus that of its row's first entry is the position within the row.

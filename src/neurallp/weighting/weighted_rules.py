@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ..config import KINDS
-from ..graph.arrays import Flags, Floats, Ids, concatenate_ranges
+from ..graph.arrays import Flags, Floats, Ids
 from ..graph.knowledge_base import KnowledgeBase
 from ..graph.operators import Operators
 from ..graph.questions import KnownFacts, excludes_source
@@ -116,7 +116,7 @@ class ExcludedCandidates:
         own = np.arange(len(sources)) if self.weighted.excludes_source(query) else np.zeros(0, np.int64)
         if not self.weighted.excludes_linked:
             return own, sources[own]
-        rows, entities = self._linked(sources)
+        rows, entities = self.operators.neighbours(sources)
         known = self._key(*self._known.pairs(sources, np.full(len(sources), query)))
         linked = ~np.isin(self._key(rows, entities), known)
         return np.concatenate([own, rows[linked]]), np.concatenate([sources[own], entities[linked]])
@@ -129,19 +129,13 @@ class ExcludedCandidates:
         """Return which known answers would be no candidates if their fact were not known."""
         found = (sources == answers) & self.weighted.excludes_source(query)
         if self.weighted.excludes_linked:
-            rows, entities = self._linked(sources)
+            rows, entities = self.operators.neighbours(sources)
             num_links = np.bincount(rows[entities == answers[rows]], minlength=len(sources))
             found |= num_links > 1 + (sources == answers)
         return np.asarray(found)
 
     def _key(self, rows: Ids, entities: Ids) -> Ids:
         return rows * self.operators.num_entities + entities
-
-    def _linked(self, sources: Ids) -> tuple[Ids, Ids]:
-        """Return the entities that any edge of each source leads to, as pairs of row and entity."""
-        starts, stops = self.operators.offsets[sources], self.operators.offsets[sources + 1]
-        rows = np.repeat(np.arange(len(sources)), stops - starts)
-        return rows, self.operators.targets_at(concatenate_ranges(starts, stops))
 
 
 def select_rules(
