@@ -24,6 +24,9 @@ class Scripted:
         # Two questions, of which the second is always the same, so that a gain has an error.
         return TrialResult(np.array([*[self.rank(config)] * 9, 0.5]), 1000.0, 1.0)
 
+    def run_in_full(self, configs):
+        return [self.run(config) for config in configs]
+
 
 @pytest.fixture
 def planner(split):
@@ -150,6 +153,35 @@ def test_enough_time_scales_nothing(planner):
     found = planner(lambda config: 0.5, Clock(10**6))
     assert found.decide().num_pairs == WeightingConfig().num_pairs
     assert not found.cut
+
+
+@pytest.mark.parametrize(("gain", "dropout"), [(0.1, planning.DROPOUT), (0.0, 0.0), (-0.1, 0.0)])
+def test_dropout_is_used_where_it_validates_better(planner, gain, dropout):
+    found = planner(lambda config: 0.5 + gain * (config.dropout > 0))
+    assert found.decide().dropout == dropout
+    assert [trial.chosen for trial in found.log if "dropout" in trial.setting] == [dropout > 0]
+
+
+def test_dropout_is_tried_where_that_is_little_work_and_not_where_it_is_given(planner, monkeypatch):
+    for given in (0.2, 0.0):
+        found = planner(lambda config: 0.5 + config.dropout, dropout=given)
+        assert found.decide().dropout == given
+        assert {config.dropout for config in found.trials.tried} == {given}
+    monkeypatch.setattr(planning, "MAX_DROPOUT_WORK", 0)
+    found = planner(lambda config: 0.5 + config.dropout)
+    assert found.decide().dropout == 0
+
+
+def test_dropout_that_the_time_ends_is_cut(planner):
+    found = planner(lambda config: 0.5 + config.dropout)
+
+    def run_in_full(configs):
+        found._ends = lambda: True
+        return [found.trials.run(config) for config in configs]
+
+    found.trials.run_in_full = run_in_full
+    assert found.decide().dropout == 0
+    assert found.cut == ["trial of dropout"]
 
 
 def test_the_number_of_questions_keeps_the_work_in_bounds(planner, monkeypatch):

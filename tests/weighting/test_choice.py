@@ -10,7 +10,6 @@ from neurallp.weighting.choice import (
     MAX_TOLERANCE,
     MIN_TOLERANCE,
     Trial,
-    choose_dropout,
     choose_level,
     choose_settings,
     reduce_rules,
@@ -94,29 +93,6 @@ def test_several_kinds_may_be_left_out_and_the_first_weights_are_those_without_t
     ranks = [[0, 0.5, 0.4, 0.6, 0.9, 0.1]] * 100
     choice = choose_settings({0: [fitted(ranks, 1, ["near", "unary", "against"])]})[0]
     assert (choice.left_out, choice.column) == ({"near", "unary"}, 4)
-
-
-def test_dropout_is_used_by_queries_that_gain_with_all_others_or_by_themselves():
-    choices = choose_settings({query: [fitted([])] for query in range(4)})
-    none, much, few, harmful = np.full(20, 0.5), np.full(200, 0.6), np.zeros(0), np.full(200, 0.4)
-    plain = np.full(200, 0.5)
-
-    def chosen(*dropped):
-        compared = {query: (plain[: len(each)], each) for query, each in enumerate(dropped)}
-        found = choose_dropout(choices, compared)
-        return [found[query].has_dropout for query in range(4)]
-
-    assert chosen(much, few, harmful) == [True, False, False, False]
-    assert chosen(much, few) == [True, True, False, False]  # the last ones were not tried
-    assert chosen(none, none) == [False] * 4
-    assert chosen() == [False] * 4
-
-
-def test_dropout_must_gain_more_than_the_standard_error_of_all():
-    choices = choose_settings({0: [fitted([])]})
-    plain, noise = np.full(20, 0.5), np.tile([0.3, -0.3], 10)
-    for gain, is_used in ((0.05, False), (0.5, True)):
-        assert choose_dropout(choices, {0: (plain, plain + gain + noise)})[0].has_dropout == is_used
 
 
 def test_the_fewest_rules_are_kept_that_validate_nearly_as_well_as_the_best():

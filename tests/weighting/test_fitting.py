@@ -382,6 +382,8 @@ def test_lengths_are_tried_side_by_side(split):
         ({"signs": "negative"}, "signs"),
         ({"linked": "maybe"}, "linked"),
         ({"max_entries": 0}, "max_entries"),
+        ({"dropout": 1.0}, "dropout must be at least 0 and below 1, got 1.0"),
+        ({"dropout": -0.1}, "dropout must be at least 0"),
         ({"penalties": ()}, "at least one penalty"),
         ({"kinds": ()}, "one kind"),
     ],
@@ -511,6 +513,40 @@ def test_fitted_weights_are_the_mean_over_the_last_half_of_the_steps(split):
     expected = np.where(last[-1] == 0, 0.0, np.mean(last, axis=0))
     np.testing.assert_allclose(fit.values, expected, rtol=1e-12)
     assert (fit.values != last[-1]).any()
+
+
+def test_dropout_is_less_the_more_questions_a_query_has(split):
+    weighting = Weighting(split, replace(QUICK, dropout=0.4, num_pilot=20))
+    query = weighting.queries[0]
+    with weighting._worker() as worker:
+        [first] = worker.first_fits(query)
+        questions = worker.learning_questions(query)
+        choice = choose_settings({query: [first]})[query]
+        assert worker._refined(query, choice, questions).dropout == pytest.approx(0.4 * 20 / len(questions))
+        assert worker._refined(query, choice, questions[:10]).dropout == 0.4
+
+
+def test_dropout_changes_weights_and_the_search_for_rules_is_not_repeated(split):
+    weighting = Weighting(split, QUICK)
+    dropped = weighting.with_config(replace(QUICK, dropout=0.4))
+    weights = []
+    for each in (weighting, dropped):
+        with each._worker() as worker:
+            [fit] = worker.first_fits(weighting.queries[0])
+        weights.append(fit.weights)
+        num_found = len(weighting._found)
+    assert not np.allclose(*weights)
+    assert len(dropped._found) == num_found == len({key[1] for key in dropped._found})
+
+
+def test_a_trial_of_refined_fits_has_their_ranks(split):
+    weighting = Weighting(split, replace(QUICK, thinning=False))
+    queries = weighting.queries[:4]
+    with weighting._worker() as worker:
+        choices = choose_settings({query: worker.first_fits(query) for query in queries})
+        expected = [worker.refine(query, choices[query]).reciprocal_ranks[:, 0] for query in queries]
+    found = weighting.trial(queries, refined=True)
+    np.testing.assert_array_equal(found.pooled, np.concatenate(expected))
 
 
 def test_nearness_needs_no_long_bodies(split):

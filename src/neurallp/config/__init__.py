@@ -16,7 +16,14 @@ from .plan_log import PlanLog
 from .registry import ENGINES as ENGINES
 from .registry import KINDS as KINDS
 from .settings import choices_of as choices_of
-from .settings import require_all_positive, require_choices, require_learning_rate, require_seed, setting
+from .settings import (
+    require_all_positive,
+    require_choices,
+    require_dropout,
+    require_learning_rate,
+    require_seed,
+    setting,
+)
 
 Preset = Literal["default", "paper"]
 Part = Literal["valid", "test"]  # the parts to evaluate: a fact of train is in the graph that is searched
@@ -154,6 +161,11 @@ class WeightingConfig:
     penalties: tuple[float, ...] = setting(
         (2e-4, 3e-3, 5e-2), "Penalties on squared weights; chosen on validation."
     )
+    dropout: float = setting(
+        0.0,
+        "Probability that a rule is left out of a question at a step of fitting: less, the more questions "
+        "a query has.",
+    )
     thinning: bool = setting(
         True, "Drop rules without which the fit is as good.", flag="--thinning/--no-thinning"
     )
@@ -165,6 +177,7 @@ class WeightingConfig:
     def __post_init__(self) -> None:
         require_all_positive(self, "max_length", "num_pairs", "max_questions", "batch_size", "max_rules")
         require_all_positive(self, "num_mined", "num_counted", "num_pilot", "max_per_source", "max_entries")
+        require_dropout(self.dropout)
         for length in self.other_lengths:
             require_positive("other_lengths", length)
         require_choices(self)

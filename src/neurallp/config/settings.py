@@ -45,6 +45,12 @@ def require_learning_rate(rate: float) -> None:
         raise ConfigError(f"learning_rate must be above 0 and finite, got {rate}.")
 
 
+def require_dropout(dropout: float) -> None:
+    """Raise unless dropout is a probability that leaves rules to fit."""
+    if not 0 <= dropout < 1:
+        raise ConfigError(f"dropout must be at least 0 and below 1, got {dropout}.")
+
+
 def require_seed(seed: int) -> None:
     """Raise unless a seed can be used by every generator of random numbers."""
     if not 0 <= seed < 2**63:

@@ -58,6 +58,11 @@ CONTROLLER_WORK = 25_000
 #: the work must gain twice as much.
 MIN_GAIN = 0.005
 
+#: The probability that dropout leaves out a rule, where it is chosen; and feature values of the questions of
+#: all queries, at most, for it to be tried on all of them: a gain on few would be chance.
+DROPOUT = 0.3
+MAX_DROPOUT_WORK = 1e8
+
 #: The share of the time limit that trials may take.
 TRIAL_SHARE = 0.3
 
@@ -127,7 +132,7 @@ class Planner:
         for decision in DECISIONS:
             if decision.setting not in self.given and self.trials.relations:
                 config = self._decide(decision, config)
-        return self._scale(self._choose_questions(config))
+        return self._scale(self._choose_dropout(self._choose_questions(config)))
 
     def should_stop(self) -> bool:
         """Return whether there is no time for another trial."""
@@ -145,7 +150,7 @@ class Planner:
         config = self._first()
         wanted = [each for each in DECISIONS if each.setting not in self.given]
         num = sum(len(list(each.options(self.survey, config))) for each in wanted)
-        return num + 2 if num and self.trials.relations else 0
+        return num + 3 if num and self.trials.relations else 0
 
     def _first(self) -> WeightingConfig:
         """Return the settings before any trial."""
@@ -177,6 +182,28 @@ class Planner:
         assert self.best is not None
         return found if len(found.ranks) == len(self.best.ranks) else None
 
+    def _choose_dropout(self, config: WeightingConfig) -> WeightingConfig:
+        """Return the settings with dropout where refined fits of all queries validate better with it."""
+        if "dropout" in self.given or self.best is None or not self._can_try_dropout:
+            return config
+        if self.should_stop():
+            self.cut.append("trial of dropout")
+            return config
+        changed = replace(config, dropout=DROPOUT)
+        plain, dropped = self.trials.run_in_full([config, changed])
+        if self.should_stop():
+            self.cut.append("trial of dropout")
+            return config
+        gain, error = dropped.gain_over(plain)
+        is_chosen = gain > max(error, MIN_GAIN * (1 - plain.mrr))
+        self._log(f"dropout {DROPOUT}", dropped, (gain, error), is_chosen)
+        return changed if is_chosen else config
+
+    @property
+    def _can_try_dropout(self) -> bool:
+        """Whether all questions together have few feature values."""
+        return self.best is not None and 2 * self.survey.num_facts * self.best.entries <= MAX_DROPOUT_WORK
+
     def is_better(self, words: str, found: TrialResult) -> bool:
         """Return whether a trial is better than the best so far, which it then replaces."""
         assert self.best is not None
@@ -186,11 +213,15 @@ class Planner:
         return self._record(words, found, gain > max(error, least))
 
     def _record(self, words: str, found: TrialResult, chosen: bool) -> bool:
-        gain, error = (0.0, 0.0) if self.best is None else found.gain_over(self.best)
-        self.log.append(Comparison(words, round(found.mrr, 4), round(gain, 4), round(error, 4), chosen))
-        self.on_trial(self.log[-1])
+        self._log(words, found, (0.0, 0.0) if self.best is None else found.gain_over(self.best), chosen)
         self.best = found if chosen else self.best
         return chosen
+
+    def _log(self, words: str, found: TrialResult, gain: tuple[float, float], chosen: bool) -> None:
+        """Log a trial with its gain and the standard error of that."""
+        mrr, rise, error = (round(figure, 4) for figure in (found.mrr, *gain))
+        self.log.append(Comparison(words, mrr, rise, error, chosen))
+        self.on_trial(self.log[-1])
 
     def _choose_questions(self, config: WeightingConfig) -> WeightingConfig:
         """Return the settings with as many questions as bounded work allows."""

@@ -3,7 +3,7 @@
 The work of a trial is counted, not timed, so that what is chosen does not depend on the machine.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -65,12 +65,21 @@ class Trials:
     def run(self, config: WeightingConfig) -> TrialResult:
         """Return how well and at what cost some settings answer."""
         if config not in self._done:
-            self._done[config] = self._run(self._base(config), config)
+            self._done[config] = self._run(self._base(config), self.queries, self._reduce(config))
         return self._done[config]
 
     def run_with(self, config: WeightingConfig, given: Candidates) -> TrialResult:
         """Return the same with rules that are given besides."""
-        return self._run(self._prepare(Weighting(self.split, config, given)), config)
+        weighting = self._prepare(Weighting(self.split, config, given))
+        return self._run(weighting, self.queries, self._reduce(config))
+
+    def run_in_full(self, configs: Sequence[WeightingConfig]) -> list[TrialResult]:
+        """Return how well some settings answer with refined fits of all queries, on all questions."""
+        weighting = Weighting(self.split, configs[0])
+        weighting.should_stop = self.should_stop
+        queries = [query for query in weighting.queries if query in weighting.valid]
+        unthinned = [replace(config, thinning=False) for config in configs]
+        return [self._run(weighting, queries, config, refined=True) for config in unthinned]
 
     def _base(self, config: WeightingConfig) -> Weighting:
         if self._weighting is None:
@@ -90,9 +99,11 @@ class Trials:
         weighting.valid = {query: self._some(weighting.valid[query]) for query in self.queries}
         return weighting
 
-    def _run(self, weighting: Weighting, config: WeightingConfig) -> TrialResult:
+    def _run(
+        self, weighting: Weighting, queries: Sequence[int], config: WeightingConfig, *, refined: bool = False
+    ) -> TrialResult:
         started = perf_counter()
-        found = weighting.trial(self.queries, self._reduce(config))
+        found = weighting.trial(queries, config, refined=refined)
         entries = list(found.entries_per_question.values())  # of the queries that there was time for
         seconds = (perf_counter() - started) / max(len(entries), 1)
         return TrialResult(found.pooled, float(np.mean(entries or [0.0])), seconds)

@@ -8,7 +8,7 @@ others are fitted anew before their importance is computed again.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -50,13 +50,12 @@ Key = tuple[int, Setting]
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The settings chosen for a query: the fit of one length, a penalty, kinds left out, and dropout."""
+    """The settings chosen for a query: the fit of one length, a penalty, and kinds that are left out."""
 
     pilot: FitResult
     column: int  # of the fit's weights; where several kinds are left out, without the worst of them
     penalty: float
     left_out: frozenset[str]
-    has_dropout: bool = False  # whether rules are left out at random while the weights are refined
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,23 +97,6 @@ def choose_settings(pilots: Mapping[int, Sequence[FitResult]]) -> dict[int, Choi
     """
     pooled = pool_gains(pilots)
     return {query: _choose(fits, pooled) for query, fits in pilots.items()}
-
-
-def choose_dropout(
-    choices: Mapping[int, Choice], compared: Mapping[int, tuple[Floats, Floats]]
-) -> dict[int, Choice]:
-    """Return the choices, with dropout for the queries that it helps.
-
-    `compared` has the reciprocal ranks of refined weights without and with dropout. A query must gain more
-    than the standard error of the mean gain of all.
-    """
-    gains = {query: dropped - plain for query, (plain, dropped) in compared.items()}
-    pooled = np.concatenate([np.zeros(0), *gains.values()])
-    least = standard_error(pooled)
-    return {
-        query: replace(choice, has_dropout=query in gains and _expected_gain(gains[query], pooled) > least)
-        for query, choice in choices.items()
-    }
 
 
 def pool_gains(pilots: Mapping[int, Sequence[FitResult]]) -> dict[Key, Floats]:

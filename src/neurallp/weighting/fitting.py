@@ -18,11 +18,11 @@ import numpy as np
 
 from ..config import WeightingConfig
 from ..errors import DataError
-from ..graph.arrays import Body, Floats, Ids
+from ..graph.arrays import Body, Ids
 from ..graph.compilation import num_cores
 from ..graph.knowledge_base import Split
 from ..graph.questions import KnownAnswers, Questions, ask_both_ways, excludes_source
-from .choice import Choice, Trial, choose_dropout, choose_level, choose_settings, reduce_rules, thin
+from .choice import Choice, Trial, choose_level, choose_settings, reduce_rules, thin
 from .features import FeatureWalker, ask
 from .fitting_kernels import Buffer
 from .graph_index import GraphIndex
@@ -35,12 +35,6 @@ from .weighted_rules import WeightedQuery, WeightedRules
 
 #: The share of passes that a first fit takes.
 PILOT_EFFORT = 0.5
-
-#: The probability that a rule is left out of a question at a step of a first fit.
-DROPOUT = 0.3
-
-#: Facts of a query, at most, for refined weights to be tried with dropout: with more it matters little.
-MAX_DROPOUT_FACTS = 1000
 
 #: Validation questions that a first fit is evaluated on, at most.
 MAX_JUDGED = 200
@@ -122,12 +116,11 @@ class Weighting:
     ) -> WeightedRules:
         """Return the weighted rules.
 
-        Every query first gets a cheap fit on few questions, which chooses its settings; small queries try
-        dropout; then queries are refined, those with most facts first. `on_done` is called with a number of
-        facts, in all twice the number of facts of the graph. Once `should_stop` returns True, the rules so
-        far are returned: queries without a fit have their prior alone, and `unrefined` lists those not
-        refined. Where there is no validation part, a `validator` with a part of the facts held out makes the
-        cheap fits and tries dropout.
+        Every query first gets a cheap fit on few questions, which chooses its settings; then queries are
+        refined, those with most facts first. `on_done` is called with a number of facts, in all twice the
+        number of facts of the graph. Once `should_stop` returns True, the rules so far are returned: queries
+        without a fit have their prior alone, and `unrefined` lists those not refined. Where there is no
+        validation part, a `validator` with a part of the facts held out makes the cheap fits.
         """
         self.should_stop = should_stop
         first = validator or self
@@ -136,19 +129,23 @@ class Weighting:
         try:
             pilots = first._pilot_all(self.queries, pool, on_done)
             choices = choose_settings(pilots)
-            choices = choose_dropout(choices, first._compare_dropout(choices, pool))
             refined = self._refine_all(choices, pool, on_done)
         finally:
             pool.shutdown(cancel_futures=True)  # after Ctrl-C only queries that have begun are waited for
         return self._assemble(choices, refined)
 
-    def trial(self, queries: Sequence[int], config: WeightingConfig | None = None) -> Trial:
-        """Return what the cheap fits of some queries validate to, with other settings where given."""
+    def trial(
+        self, queries: Sequence[int], config: WeightingConfig | None = None, *, refined: bool = False
+    ) -> Trial:
+        """Return what the cheap fits of some queries, or refined ones, validate to, with other settings."""
         other = self if config is None else self.with_config(config)
         with ThreadPoolExecutor(self.num_threads) as pool:
             pilots = other._pilot_all(queries, pool, lambda num: None)
+            choices = choose_settings(pilots) if refined else {}
+            fits = other._refine_all(choices, pool, lambda num: None)
         # Choices of single queries on the same questions would favour settings with more to choose from.
         ranks = {query: fits[0].middle_ranks for query, fits in pilots.items()}
+        ranks |= {query: fit.middle_ranks for query, fit in fits.items()}
         entries = {query: fits[0].entries_per_question for query, fits in pilots.items()}
         return Trial(ranks, entries, {query: other.num_questions(query) for query in pilots})
 
@@ -194,18 +191,6 @@ class Weighting:
         """Return the cheap fits of queries, for each of the lengths; of as many as there is time for."""
         found = self._map(Worker.first_fits, [(query,) for query in queries], pool)
         return self._collect(queries, found, lambda num: on_done(num // 2))
-
-    def _compare_dropout(
-        self, choices: Mapping[int, Choice], pool: Executor
-    ) -> dict[int, tuple[Floats, Floats]]:
-        """Return the reciprocal ranks of refined weights without and with dropout, of small queries."""
-        small = [
-            (query, choice)
-            for query, choice in choices.items()
-            if query in self.valid and len(self.questions[query]) <= MAX_DROPOUT_FACTS
-        ]
-        found = self._map(Worker.compare_dropout, small, pool)
-        return {query: each for (query, _), each in zip(small, found, strict=True) if each is not None}
 
     def _refine_all(
         self, choices: Mapping[int, Choice], pool: Executor, on_done: Callable[[int], None]
@@ -365,7 +350,7 @@ class Worker:
     def _find(self, query: int, kind: Kind, max_length: int) -> list[Candidate]:
         """Return the rules of one kind that a search finds; the same search is made once."""
         found = self.weighting._found
-        key = query, kind.name, max_length, replace(self.config, kinds=(kind.name,))
+        key = query, kind.name, max_length, replace(self.config, kinds=(kind.name,), dropout=0.0)
         if key not in found:
             rules = kind.find(self, query, max_length)
             found[key] = [each for each in rules if kind.accepts(query, each)]
@@ -382,7 +367,7 @@ class Worker:
         return [self._pilot(query, rules) for rules in candidates]
 
     def _pilot(self, query: int, rules: tuple[Candidate, ...]) -> FitResult:
-        fit = self._start(query, rules, self._settings({rule.kind for rule in rules}), DROPOUT)
+        fit = self._start(query, rules, self._settings({rule.kind for rule in rules}), self.config.dropout)
         fit.learn(self.learning_questions(query)[: self.config.num_pilot], PILOT_EFFORT)
         return fit.validated(MAX_JUDGED)
 
@@ -407,15 +392,6 @@ class Worker:
         levels = thin(fit, questions) if self.config.thinning and not self.config.max_rules else [fit.values]
         return fit.with_values(np.hstack(levels)).validated()
 
-    def compare_dropout(self, query: int, choice: Choice) -> tuple[Floats, Floats]:
-        """Return the reciprocal ranks of refined weights without and with dropout, before any thinning."""
-        questions = self.learning_questions(query)
-        plain, dropped = (
-            self._refined(query, replace(choice, has_dropout=has_dropout), questions).validated()
-            for has_dropout in (False, True)
-        )
-        return plain.reciprocal_ranks[:, 0], dropped.reciprocal_ranks[:, 0]
-
     def _refined(self, query: int, choice: Choice, questions: Questions) -> QueryFit:
         """Return the fit of the best rules on all questions, under the settings chosen."""
         pilot, given = choice.pilot, frozenset(self.weighting.given.get(query, ()))
@@ -423,8 +399,7 @@ class Worker:
         # The loss is a mean: a penalty chosen on few questions counts for less on more of them, and so does
         # dropout, which has a similar effect.
         share = min(1.0, self.config.num_pilot / len(questions))
-        dropout = share * DROPOUT if choice.has_dropout else 0.0
-        fit = self._start(query, rules, (Setting(share * choice.penalty),), dropout)
+        fit = self._start(query, rules, (Setting(share * choice.penalty),), share * self.config.dropout)
         fit.start_from(pilot.rules, pilot.weights[:, :, choice.column])
         fit.learn(questions)
         return fit

@@ -79,8 +79,9 @@ def find_answers(reasoner: Reasoner, question: Question, k: int) -> list[Answer]
     """Return the best answers to a question; none to half a question."""
     if not question.is_complete:
         return []
-    given = {"head" if question.asked == "tail" else "tail": question.entity}
-    return reasoner.ask(relation=question.relation, k=k, **given)
+    if question.asked == "tail":
+        return reasoner.ask(head=question.entity, relation=question.relation, k=k)
+    return reasoner.ask(tail=question.entity, relation=question.relation, k=k)
 
 
 def as_row(question: Question, answer: Answer) -> AnswerRow:
