@@ -193,9 +193,9 @@ def test_a_model_s_most_confident_rules_can_be_weighted(run, data, learned, tmp_
     found = as_json(run, "weigh", learned["bare"], data, "--out", tmp_path / "out")
     assert not load_model(tmp_path / "out").has_model
     again = as_json(run, "weigh", tmp_path / "out", data, "--out", tmp_path / "again")
-    assert again["valid"] == found["valid"]
-    assert again["kinds"]["chain"] == found["kinds"]["chain"]
-    assert rules_in(tmp_path / "again") <= rules_in(tmp_path / "out")  # some may lose a weight near 0
+    assert again["valid"]["mrr"] == pytest.approx(found["valid"]["mrr"], abs=0.03)
+    new = rules_in(tmp_path / "again") - rules_in(tmp_path / "out")  # some may lose a weight near 0
+    assert all(text.startswith("not ") for _, text in new)  # a query that had none may get rules against
 
 
 def test_weighted_rules_are_weighted_again_with_all_their_kinds(run, data, tmp_path):

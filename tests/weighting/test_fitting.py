@@ -18,11 +18,12 @@ from neurallp.graph.knowledge_base import name_parts
 from neurallp.graph.vocabulary import Relations
 from neurallp.pipeline.learn import weigh_rules
 from neurallp.weighting.choice import choose_settings
-from neurallp.weighting.fitting import Weighting, Worker
+from neurallp.weighting.fitting import Weighting
 from neurallp.weighting.graph_index import GraphIndex
 from neurallp.weighting.kinds import get_kind, rules_as_candidates
 from neurallp.weighting.kinds.base import Candidate
 from neurallp.weighting.query_fit import QueryFit, Setting
+from neurallp.weighting.thread_worker import Worker
 from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
 
 ALL = 10**6

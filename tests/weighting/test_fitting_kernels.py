@@ -3,11 +3,10 @@ import oracle
 import pytest
 
 from neurallp.graph.compilation import kernel
+from neurallp.weighting.example_kernels import Buffer, DenseValues, list_entities
 from neurallp.weighting.features import Features
 from neurallp.weighting.features_kernels import Entries
 from neurallp.weighting.fitting_kernels import (
-    Buffer,
-    DenseValues,
     Dropout,
     Parameters,
     _is_left_out,
@@ -15,7 +14,6 @@ from neurallp.weighting.fitting_kernels import (
     batch_gradient,
     count_right,
     is_left_out,
-    list_entities,
     rank_settings,
 )
 

@@ -1,9 +1,9 @@
 """The reasoner: answers, proofs, missing facts and predictions of a model or of rules on a knowledge base."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice, product
+from itertools import islice
 
 import numpy as np
 
@@ -17,16 +17,15 @@ from ..graph.operators import Operators
 from ..graph.questions import KnownAnswers, KnownFacts
 from ..graph.scores import Scores
 from ..graph.vocabulary import relation_of
-from ..rules.paths import count_edges, find_paths, follow, reachable_sets, reachable_sets_to
-from ..rules.rule import Rule
-from ..rules.support import body_ids
-from .answers import Answer, FoundEntity, MissingFact, Predictions, Proof, WhyNot
+from ..rules.paths import follow
+from .answers import Answer, FoundEntity, Predictions, Proof, WhyNot
 from .audit import Audit, Auditor
 from .base import BaseReasoner
 from .calibration import Calibration
 from .changes import change_facts
 from .evidence import GraphEvidence
 from .frames import Answers, PredictionBatches
+from .missing_facts import MissingFacts
 from .probabilities import Probabilities
 from .reasons import Reason, Rest, Term
 from .relations import relations_to_ask, require_relations, with_canonical_names
@@ -40,9 +39,6 @@ QUESTIONS_AT_ONCE = 8192
 
 #: Rules of a query that `why_not` examines.
 RULES_EXAMINED = 200
-
-#: Pairs of entities that are tried as the ends of a missing fact.
-ENDS_TRIED = 50
 
 #: The share of a score that sums in another order may differ by.
 ROUNDING = 1e-9
@@ -183,8 +179,13 @@ class Reasoner(BaseReasoner):
             return WhyNot(found, follows, ())
         against = [share for share in self.scorer.shares(source, query, answer) if share.contribution < 0]
         reasons = tuple(self._reason(share, (source, query, answer)) for share in against[:k])
-        missing_facts = islice(self._missing_facts(source, query, answer), k)
+        rules = islice(self.scorer.rules(query), RULES_EXAMINED)
+        missing_facts = islice(self._missing_facts.find(rules, (source, query, answer)), k)
         return WhyNot(found, follows, tuple(missing_facts), reasons)
+
+    @cached_property
+    def _missing_facts(self) -> MissingFacts:
+        return MissingFacts(self.kb, self.operators)
 
     def verify(self, head: str, relation: str, tail: str, k: int = 3, threshold: float = LIKELY) -> Verdict:
         """Return whether a claim is true, likely, unlikely or unknown, with probability and proof.
@@ -333,50 +334,6 @@ class Reasoner(BaseReasoner):
             return [None] * len(scores)
         found = self.probabilities.of(*question, scores, row).tolist()
         return [None if is_known else each for each, is_known in zip(found, known.tolist(), strict=True)]
-
-    def _missing_facts(self, source: int, query: int, answer: int) -> Iterator[MissingFact]:
-        for rule in islice(self.scorer.rules(query), RULES_EXAMINED):
-            end = self._end_of(rule, answer)
-            is_usable = rule.body and end >= 0 and not rule.is_vacuous
-            if is_usable and not (rule.distinct_ends and source == answer):
-                yield from self._missing_fact(rule, (source, query, answer), end)
-
-    def _end_of(self, rule: Rule, answer: int) -> int:
-        """Return where the body of a rule must end to conclude an answer; -1 where no one fact does that."""
-        if rule.body_end is None or rule.is_against:
-            return answer if rule.is_deductive else -1
-        is_named = self.kb.entities.find(str(rule.answer)) == answer
-        return self.kb.entities.find(rule.body_end) if is_named else -1
-
-    def _missing_fact(self, rule: Rule, asked: tuple[int, int, int], end: int) -> Iterator[MissingFact]:
-        """Yield the missing link of a rule, whose body is to end at `end`, that the fewest facts could fill.
-
-        A link that is a fact already is none that is missing, though the path along it may be one that the
-        rule's inequalities exclude.
-        """
-        body, source = body_ids(rule, self.relations), asked[0]
-        starts = reachable_sets(self.operators, body, source)
-        stops = reachable_sets_to(self.operators, body, end)[1:]
-        num_ways = [
-            len(here) * len(there) - count_edges(self.operators, here, k, there)
-            for here, k, there in zip(starts, body, stops, strict=False)
-        ]
-        for position in sorted(np.flatnonzero(num_ways).tolist(), key=lambda i: (num_ways[i], -i)):
-            for ends in islice(product(starts[position].tolist(), stops[position].tolist()), ENDS_TRIED):
-                if self._is_asked(body[position], ends, asked):
-                    continue
-                if self.operators.has_edge(ends[0], body[position], ends[1]):
-                    continue
-                before = next(find_paths(self.operators, body[:position], source, ends[0]))
-                after = next(find_paths(self.operators, body[position + 1 :], ends[1], end))
-                if rule.satisfies_inequalities((*before, *after)):
-                    yield MissingFact(rule, self._names((*before, *after)), position, num_ways[position])
-                    return
-
-    def _is_asked(self, k: int, ends: tuple[int, int], asked: tuple[int, int, int]) -> bool:
-        """Return whether a link is the fact in question, in either direction: no reason for itself."""
-        source, query, answer = asked
-        return (ends[0], k, ends[1]) in {asked, (answer, self.relations.inverse(query), source)}
 
     def _predict(
         self, sources: Ids, query: int, k: int, known: bool, unlinked: bool, answers: KnownAnswers

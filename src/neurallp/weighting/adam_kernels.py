@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from ..graph.arrays import Flags, Floats, Ids
 from ..graph.compilation import kernel, kernel_function
-from .fitting_kernels import Buffer, DenseValues, Dropout, Examples, Parameters, batch_gradient
+from .example_kernels import Buffer, DenseValues, Examples
+from .fitting_kernels import Dropout, Parameters, batch_gradient
 
 #: The share of the past in the running means of gradients and of their squares.
 FIRST_DECAY, SECOND_DECAY = 0.9, 0.999

@@ -17,11 +17,12 @@ from ..graph.questions import Questions
 from .adam_kernels import EPSILON, FIRST_DECAY, LAST_RATE, SECOND_DECAY
 from .features_gpu import Block, GpuFeatureWalker
 from .features_kernels import QuestionBatch
-from .fitting import Weighting, Worker
+from .fitting import Weighting
 from .fitting_kernels import is_left_out
 from .kinds.base import Candidate
 from .masking import Filters
 from .query_fit import FitResult, QueryFit, Setting
+from .thread_worker import Worker
 
 #: Questions that are counted or ranked at a time.
 QUESTIONS_AT_ONCE = 64

@@ -10,17 +10,10 @@ import numpy as np
 from ..graph.arrays import Flags, Floats, Ids
 from ..graph.questions import KnownAnswers, Questions, excludes_source
 from .adam_kernels import AdamState, Schedule, fit_batches
+from .example_kernels import Buffer, DenseValues, list_entities
 from .features import ask
 from .features_kernels import QuestionBatch
-from .fitting_kernels import (
-    Buffer,
-    DenseValues,
-    Parameters,
-    add_removal_losses,
-    count_right,
-    list_entities,
-    rank_settings,
-)
+from .fitting_kernels import Parameters, add_removal_losses, count_right, rank_settings
 from .kinds import compile_rules, get_kind, is_dense
 from .kinds.base import Candidate
 from .masking import Filters
@@ -28,7 +21,7 @@ from .mining import within_budget
 from .weighted_rules import WeightedQuery
 
 if TYPE_CHECKING:
-    from .fitting import Worker
+    from .thread_worker import Worker
 
 #: Batches between two looks at whether the run is to stop, and between two weights of a mean.
 BATCHES_AT_ONCE = 10
