@@ -17,15 +17,15 @@ class Scripted:
     relations, queries, num_learned = [0], [0, 1], 50
 
     def __init__(self, rank):
-        self.rank, self.tried = rank, []
+        self.rank, self.tried, self.in_full = rank, [], False
+
+    def use_all(self):
+        self.in_full = True
 
     def run(self, config):
         self.tried.append(config)
         # Two questions, of which the second is always the same, so that a gain has an error.
         return TrialResult(np.array([*[self.rank(config)] * 9, 0.5]), 1000.0, 1.0)
-
-    def run_in_full(self, configs):
-        return [self.run(config) for config in configs]
 
 
 @pytest.fixture
@@ -42,9 +42,12 @@ def test_bodies_grow_while_the_gain_is_above_its_error(planner):
     by_length = {2: 0.1, 3: 0.2, 4: 0.3, 5: 0.3}
     found = planner(lambda config: by_length[config.max_length])
     assert found.decide().max_length == 4
-    assert [trial.chosen for trial in found.log if "bodies" in trial.setting] == [True, True, True, False][
-        first_length(found.survey) - 2 :
+    tried = [
+        trial.chosen
+        for trial in found.log
+        if trial.setting.startswith("bodies up to") and "some" not in trial.setting
     ]
+    assert tried == [True, True, True, False][first_length(found.survey) - 2 :]
 
 
 def test_a_ladder_ends_with_the_first_length_that_is_not_better(planner):
@@ -162,26 +165,40 @@ def test_dropout_is_used_where_it_validates_better(planner, gain, dropout):
     assert [trial.chosen for trial in found.log if "dropout" in trial.setting] == [dropout > 0]
 
 
-def test_dropout_is_tried_where_that_is_little_work_and_not_where_it_is_given(planner, monkeypatch):
+@pytest.mark.parametrize(("gain", "lengths"), [(0.1, (3, 2, 4)), (0.0, (3,))])
+def test_queries_may_choose_other_lengths_where_that_validates_better(planner, gain, lengths):
+    found = planner(lambda config: 0.5 + gain * len(config.other_lengths), max_length=3)
+    assert found.decide().lengths == lengths
+    tried = [trial.setting for trial in found.log if "some queries" in trial.setting]
+    assert tried == ["bodies up to 2 for some queries", "bodies up to 4 for some queries"]
+
+
+def test_a_setting_that_is_given_is_not_tried(planner):
     for given in (0.2, 0.0):
         found = planner(lambda config: 0.5 + config.dropout, dropout=given)
         assert found.decide().dropout == given
         assert {config.dropout for config in found.trials.tried} == {given}
-    monkeypatch.setattr(planning, "MAX_DROPOUT_WORK", 0)
-    found = planner(lambda config: 0.5 + config.dropout)
-    assert found.decide().dropout == 0
 
 
-def test_dropout_that_the_time_ends_is_cut(planner):
-    found = planner(lambda config: 0.5 + config.dropout)
+def test_trials_are_of_all_queries_where_that_is_little_work(planner, monkeypatch):
+    def rank(config):
+        return 0.5 + config.dropout + len(config.other_lengths)
 
-    def run_in_full(configs):
-        found._ends = lambda: True
-        return [found.trials.run(config) for config in configs]
+    found = planner(rank)
+    found.decide()
+    assert found.trials.in_full
+    monkeypatch.setattr(planning, "MAX_WORK_IN_FULL", 0)
+    found = planner(rank)
+    config = found.decide()
+    assert not found.trials.in_full
+    assert (config.dropout, config.other_lengths) == (0, ())  # few queries do not tell
 
-    found.trials.run_in_full = run_in_full
-    assert found.decide().dropout == 0
-    assert found.cut == ["trial of dropout"]
+
+def test_trials_are_of_few_queries_where_a_time_limit_leaves_no_time_for_all(planner):
+    short, long = (planner(lambda config: 0.5, Clock(minutes)) for minutes in (0.5, 10**6))
+    short.decide()
+    long.decide()
+    assert (short.trials.in_full, long.trials.in_full) == (False, True)
 
 
 def test_the_number_of_questions_keeps_the_work_in_bounds(planner, monkeypatch):

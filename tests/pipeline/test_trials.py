@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from neurallp.config import WeightingConfig
 from neurallp.graph.knowledge_base import name_parts
 from neurallp.pipeline.trials import NUM_RELATIONS, NUM_VALID, TrialResult, Trials, draw_relations
+from neurallp.weighting.fitting import Weighting
 
 QUICK = WeightingConfig(max_length=2, num_candidates=5, num_pairs=10, kinds=("chain", "prior"))
 
@@ -45,3 +48,17 @@ def test_equal_settings_are_tried_once_and_equal_trials_agree(split):
     assert len(found.ranks) <= NUM_VALID * len(trials.queries)
     assert 0 < found.mrr <= 1
     np.testing.assert_array_equal(Trials(blind).run(QUICK).ranks, found.ranks)
+
+
+def test_trials_of_all_queries_rank_every_validation_question_that_can_be_asked(split):
+    blind = split.without_test()
+    trials = Trials(blind)
+    few = trials.run(QUICK)
+    trials.use_all()
+    every = trials.run(QUICK)
+    known = np.isin(blind.valid[:, 1], blind.known.facts[:, 1])
+    assert len(every.ranks) == 2 * known.sum() >= len(few.ranks)
+    weighting, last = Weighting(blind, replace(QUICK, thinning=False)), {}
+    weighting.on_fit = lambda query, fits: last.update({query: fits[0].middle_ranks})
+    weighting.run()
+    np.testing.assert_array_equal(np.sort(every.ranks), np.sort(np.concatenate([*last.values()])))

@@ -58,10 +58,11 @@ CONTROLLER_WORK = 25_000
 #: the work must gain twice as much.
 MIN_GAIN = 0.005
 
-#: The probability that dropout leaves out a rule, where it is chosen; and feature values of the questions of
-#: all queries, at most, for it to be tried on all of them: a gain on few would be chance.
+#: Feature values of the questions of all queries, at most, for trials to be of all of them.
+MAX_WORK_IN_FULL = 1e8
+
+#: The probability that dropout leaves out a rule, where it is chosen.
 DROPOUT = 0.3
-MAX_DROPOUT_WORK = 1e8
 
 #: The share of the time limit that trials may take.
 TRIAL_SHARE = 0.3
@@ -70,6 +71,9 @@ TRIAL_SHARE = 0.3
 #: a question to refine as one of a trial, which also mines. Both measured on four sets.
 FIRST_FIT_EFFORT = 2.0
 REFINING_EFFORT = 0.25
+
+#: How many times as long a run takes as a trial of all queries, which leaves no rules out.
+RUN_EFFORT = 2.0
 
 #: Settings that a time limit scales, and the least that each may be.
 SCALED = {"num_pairs": 10, "num_mined": 50, "num_counted": 30, "num_candidates": 30, "num_pilot": 40}
@@ -89,7 +93,9 @@ class Decision(NamedTuple):
 
     setting: str
     options: Callable[[Survey, WeightingConfig], Iterator[Option]]
-    is_ladder: bool
+    is_ladder: bool = False
+    #: Whether trials of a few queries cannot tell, so that it is tried where trials are of all.
+    needs_all: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,10 +135,12 @@ class Planner:
     def decide(self) -> WeightingConfig:
         """Return the settings of weighting."""
         config = self._first()
-        for decision in DECISIONS:
-            if decision.setting not in self.given and self.trials.relations:
+        if self.max_trials and not self.should_stop():
+            self._begin(config)
+        for decision in self._wanted:
+            if self.trials.in_full or not decision.needs_all:
                 config = self._decide(decision, config)
-        return self._scale(self._choose_dropout(self._choose_questions(config)))
+        return self._scale(self._choose_questions(config))
 
     def should_stop(self) -> bool:
         """Return whether there is no time for another trial."""
@@ -148,9 +156,13 @@ class Planner:
     def max_trials(self) -> int:
         """The number of trials, at most."""
         config = self._first()
-        wanted = [each for each in DECISIONS if each.setting not in self.given]
-        num = sum(len(list(each.options(self.survey, config))) for each in wanted)
-        return num + 3 if num and self.trials.relations else 0
+        num = sum(len(list(each.options(self.survey, config))) for each in self._wanted)
+        return num + 2 if num else 0
+
+    @property
+    def _wanted(self) -> list[Decision]:
+        """What is to be decided: what is not given, where there is anything to validate on."""
+        return [each for each in DECISIONS if each.setting not in self.given and self.trials.relations]
 
     def _first(self) -> WeightingConfig:
         """Return the settings before any trial."""
@@ -158,6 +170,16 @@ class Planner:
         entries = min(WeightingConfig().max_entries, ENTRIES_PER_ENTITY * self.survey.num_entities)
         first = {"max_length": length, "kinds": FIRST_KINDS, "max_entries": entries}
         return choose_weighting({**first, **self.given})
+
+    def _begin(self, config: WeightingConfig) -> None:
+        """Make the first trial. Where that is little work, this and all others are of all queries."""
+        found = self.trials.run(config)
+        is_little = 2 * self.survey.num_facts * found.entries <= MAX_WORK_IN_FULL
+        seconds = self._seconds_of_run(config, found) * self.max_trials
+        if is_little and seconds <= self.limit.seconds_left:
+            self.trials.use_all()
+            found = self.trials.run(config)
+        self._record(f"bodies up to {config.max_length}", found, True)
 
     def _decide(self, decision: Decision, config: WeightingConfig) -> WeightingConfig:
         for option in decision.options(self.survey, config):
@@ -173,36 +195,11 @@ class Planner:
         return config
 
     def _try(self, option: Option, config: WeightingConfig) -> TrialResult | None:
-        """Return the trial of an option, after that of the settings as they are; None without time for it."""
-        if self.should_stop():
+        """Return the trial of an option; None without time for it."""
+        if self.best is None or self.should_stop():
             return None
-        if self.best is None:
-            self._record(f"bodies up to {config.max_length}", self.trials.run(config), True)
         found = self.trials.run(option.change(config))
-        assert self.best is not None
         return found if len(found.ranks) == len(self.best.ranks) else None
-
-    def _choose_dropout(self, config: WeightingConfig) -> WeightingConfig:
-        """Return the settings with dropout where refined fits of all queries validate better with it."""
-        if "dropout" in self.given or self.best is None or not self._can_try_dropout:
-            return config
-        if self.should_stop():
-            self.cut.append("trial of dropout")
-            return config
-        changed = replace(config, dropout=DROPOUT)
-        plain, dropped = self.trials.run_in_full([config, changed])
-        if self.should_stop():
-            self.cut.append("trial of dropout")
-            return config
-        gain, error = dropped.gain_over(plain)
-        is_chosen = gain > max(error, MIN_GAIN * (1 - plain.mrr))
-        self._log(f"dropout {DROPOUT}", dropped, (gain, error), is_chosen)
-        return changed if is_chosen else config
-
-    @property
-    def _can_try_dropout(self) -> bool:
-        """Whether all questions together have few feature values."""
-        return self.best is not None and 2 * self.survey.num_facts * self.best.entries <= MAX_DROPOUT_WORK
 
     def is_better(self, words: str, found: TrialResult) -> bool:
         """Return whether a trial is better than the best so far, which it then replaces."""
@@ -248,17 +245,21 @@ class Planner:
         """Return the time and memory that weighting will take, or None where nothing was tried."""
         if self.best is None:
             return None
-        first = self._seconds_of_first_fits(config)
-        learned = REFINING_EFFORT * self._num_questions(config.max_questions) / self.trials.num_learned
-        seconds = min(first + self.best.seconds_per_query * learned, self.clock.seconds_left)
-        return Estimate(seconds, peak_bytes())
+        return Estimate(min(self._seconds_of_run(config, self.best), self.clock.seconds_left), peak_bytes())
 
-    def _seconds_of_first_fits(self, config: WeightingConfig) -> float:
-        """Return the time of the cheap fits of all queries."""
-        assert self.best is not None
+    def _seconds_of_run(self, config: WeightingConfig, trial: TrialResult) -> float:
+        """Return the time of all fits, going by a trial."""
+        first = self._seconds_of_first_fits(config, trial)
+        if self.trials.in_full:
+            return RUN_EFFORT * first
+        learned = REFINING_EFFORT * self._num_questions(config.max_questions) / self.trials.num_learned
+        return first + trial.seconds_per_query * learned
+
+    def _seconds_of_first_fits(self, config: WeightingConfig, trial: TrialResult) -> float:
+        """Return the time of the cheap fits of all queries, going by a trial; one in full takes longer."""
         num_queries = 2 * len(np.unique(self.split.known.facts[:, 1]))
         effort = FIRST_FIT_EFFORT * config.num_pairs / WeightingConfig().num_pairs
-        return effort * self.best.seconds_per_query * num_queries
+        return (1.0 if self.trials.in_full else effort) * trial.seconds_per_query * num_queries
 
     def _scale(self, config: WeightingConfig) -> WeightingConfig:
         """Return the settings with fewer pairs, candidates and questions where a time limit needs it.
@@ -268,7 +269,7 @@ class Planner:
         """
         if not self.clock.is_limited or self.best is None:
             return config
-        share = 0.5 * self.clock.seconds_left / max(self._seconds_of_first_fits(config), 1e-9)
+        share = 0.5 * self.clock.seconds_left / max(self._seconds_of_first_fits(config, self.best), 1e-9)
         if share >= 1:
             return config
         sizes: dict[str, Any] = {
@@ -299,6 +300,18 @@ def longer_bodies(found: Survey, config: WeightingConfig) -> Iterator[Option]:
         yield Option(f"bodies up to {length}", _setting(max_length=length))
 
 
+def other_lengths(found: Survey, config: WeightingConfig) -> Iterator[Option]:
+    """Yield a shorter and a longer length that queries may choose besides."""
+    for length in (config.max_length - 1, config.max_length + 1):
+        if 2 <= length <= MAX_LENGTH and found.walks[length - 1] <= MAX_WALKS:
+            yield Option(f"bodies up to {length} for some queries", partial(_with_length, length))
+
+
+def _with_length(length: int, config: WeightingConfig) -> WeightingConfig:
+    """Return the settings with one more length to choose from."""
+    return replace(config, other_lengths=(*config.other_lengths, length))
+
+
 def more_kinds(found: Survey, config: WeightingConfig) -> Iterator[Option]:
     """Yield all further kinds together, then each of them: together they may gain what none gains alone."""
     further = tuple(kind for kind in KINDS if kind not in config.kinds)
@@ -320,14 +333,21 @@ def other_masking(found: Survey, config: WeightingConfig) -> Iterator[Option]:
         yield Option(f"masking {masking}", _setting(masking=masking))
 
 
+def dropout(found: Survey, config: WeightingConfig) -> Iterator[Option]:
+    """Yield dropout."""
+    yield Option(f"dropout {DROPOUT}", _setting(dropout=DROPOUT))
+
+
 def _setting(**settings: Any) -> Change:
     return lambda config: replace(config, **settings)
 
 
 DECISIONS = (
     Decision("max_length", longer_bodies, is_ladder=True),
-    Decision("kinds", more_kinds, is_ladder=False),
-    Decision("masking", other_masking, is_ladder=False),
+    Decision("other_lengths", other_lengths, needs_all=True),
+    Decision("kinds", more_kinds),
+    Decision("masking", other_masking),
+    Decision("dropout", dropout, needs_all=True),
 )
 
 #: Settings of the neural model: where one is given, the model is trained.

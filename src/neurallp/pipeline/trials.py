@@ -1,4 +1,4 @@
-"""Trials: settings compared on the validation questions of a few queries, with little to learn from.
+"""Trials: settings compared on validation questions, of a few queries with little to learn from, or of all.
 
 The work of a trial is counted, not timed, so that what is chosen does not depend on the machine.
 """
@@ -54,32 +54,37 @@ class Trials:
     def __init__(self, split: Split, seed: int = 0, should_stop: Callable[[], bool] = lambda: False) -> None:
         self.split, self.seed, self.should_stop = split, seed, should_stop
         self.relations = draw_relations(split)
-        self.queries = [r + side for r in self.relations for side in (0, len(split.relations))]
+        self.queries = self._both_ways(self.relations)
         num = len(self.queries) or 1
         self.num_learned = int(
             np.clip(SHARE_LEARNED * len(split.known.facts) / num, MIN_LEARNED, NUM_LEARNED)
         )
+        #: Whether all queries are refined on all their questions, rather than some fitted on few.
+        self.in_full = False
         self._weighting: Weighting | None = None
         self._done: dict[WeightingConfig, TrialResult] = {}
+
+    def use_all(self) -> None:
+        """From now on refine all queries on all their questions."""
+        self.in_full, self._weighting, self._done = True, None, {}
+        sizes = np.bincount(self.split.known.facts[:, 1], minlength=len(self.split.relations))
+        relations = np.unique(self.split.valid[:, 1])
+        relations = relations[sizes[relations] > 0]
+        self.queries = self._both_ways(relations[np.argsort(-sizes[relations], kind="stable")].tolist())
 
     def run(self, config: WeightingConfig) -> TrialResult:
         """Return how well and at what cost some settings answer."""
         if config not in self._done:
-            self._done[config] = self._run(self._base(config), self.queries, self._reduce(config))
+            self._done[config] = self._run(self._base(config), config)
         return self._done[config]
 
     def run_with(self, config: WeightingConfig, given: Candidates) -> TrialResult:
         """Return the same with rules that are given besides."""
-        weighting = self._prepare(Weighting(self.split, config, given))
-        return self._run(weighting, self.queries, self._reduce(config))
+        return self._run(self._prepare(Weighting(self.split, config, given)), config)
 
-    def run_in_full(self, configs: Sequence[WeightingConfig]) -> list[TrialResult]:
-        """Return how well some settings answer with refined fits of all queries, on all questions."""
-        weighting = Weighting(self.split, configs[0])
-        weighting.should_stop = self.should_stop
-        queries = [query for query in weighting.queries if query in weighting.valid]
-        unthinned = [replace(config, thinning=False) for config in configs]
-        return [self._run(weighting, queries, config, refined=True) for config in unthinned]
+    def _both_ways(self, relations: Sequence[int]) -> list[int]:
+        """Return the queries of relations in both directions."""
+        return [r + side for r in relations for side in (0, len(self.split.relations))]
 
     def _base(self, config: WeightingConfig) -> Weighting:
         if self._weighting is None:
@@ -94,16 +99,16 @@ class Trials:
         weighting.trial([smallest], replace(config, **few))  # type: ignore[arg-type]
 
     def _prepare(self, weighting: Weighting) -> Weighting:
-        """Return a weighting with few validation questions, which stops when the trials stop."""
+        """Return a weighting with the validation questions of trials, which stops when they stop."""
         weighting.should_stop = self.should_stop
-        weighting.valid = {query: self._some(weighting.valid[query]) for query in self.queries}
+        if not self.in_full:
+            weighting.valid = {query: self._some(weighting.valid[query]) for query in self.queries}
         return weighting
 
-    def _run(
-        self, weighting: Weighting, queries: Sequence[int], config: WeightingConfig, *, refined: bool = False
-    ) -> TrialResult:
+    def _run(self, weighting: Weighting, config: WeightingConfig) -> TrialResult:
         started = perf_counter()
-        found = weighting.trial(queries, config, refined=refined)
+        used = replace(config, thinning=False) if self.in_full else self._reduce(config)
+        found = weighting.trial(self.queries, used, refined=self.in_full)
         entries = list(found.entries_per_question.values())  # of the queries that there was time for
         seconds = (perf_counter() - started) / max(len(entries), 1)
         return TrialResult(found.pooled, float(np.mean(entries or [0.0])), seconds)

@@ -149,7 +149,8 @@ class Worker:
     def _find(self, query: int, kind: Kind, max_length: int) -> list[Candidate]:
         """Return the rules of one kind that a search finds; the same search is made once."""
         found = self.weighting._found
-        key = query, kind.name, max_length, replace(self.config, kinds=(kind.name,), dropout=0.0)
+        alike = {"kinds": (kind.name,), "max_length": 1, "other_lengths": (), "dropout": 0.0}
+        key = query, kind.name, max_length, replace(self.config, **alike)  # type: ignore[arg-type]
         if key not in found:
             rules = kind.find(self, query, max_length)
             found[key] = [each for each in rules if kind.accepts(query, each)]
