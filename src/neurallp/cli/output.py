@@ -334,10 +334,12 @@ def describe_plan(plan: "Plan", estimate: "Estimate | None" = None) -> str:
         )
     if (chosen := plan.weighting) is not None:
         penalties = ", ".join(f"{penalty:g}" for penalty in chosen.penalties)
+        lengths = " or ".join(map(str, chosen.lengths))
         lines.append(
-            f"Weigh: bodies up to {chosen.max_length}, {chosen.num_candidates:,} candidates from "
+            f"Weigh: bodies up to {lengths}, {chosen.num_candidates:,} candidates from "
             f"{chosen.num_pairs:,} pairs, {chosen.max_questions:,} questions of each query at most; kinds "
-            f"{', '.join(chosen.kinds)}; masking {chosen.masking}; penalties {penalties}."
+            f"{', '.join(chosen.kinds)}; masking {chosen.masking}; penalties {penalties}; "
+            f"dropout {chosen.dropout:g}."
         )
     lines += [f"Time limit: {plan.log.minutes:g} minutes."] if plan.log.minutes is not None else []
     lines += [f"Cut: {'; '.join(plan.log.cut)}."] if plan.log.cut else []
