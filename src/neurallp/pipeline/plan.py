@@ -344,10 +344,10 @@ def _setting(**settings: Any) -> Change:
 
 DECISIONS = (
     Decision("max_length", longer_bodies, is_ladder=True),
-    Decision("other_lengths", other_lengths, needs_all=True),
     Decision("kinds", more_kinds),
     Decision("masking", other_masking),
     Decision("dropout", dropout, needs_all=True),
+    Decision("other_lengths", other_lengths, needs_all=True),
 )
 
 #: Settings of the neural model: where one is given, the model is trained.
