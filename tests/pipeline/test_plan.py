@@ -167,10 +167,37 @@ def test_dropout_is_used_where_it_validates_better(planner, gain, dropout):
 
 @pytest.mark.parametrize(("gain", "lengths"), [(0.1, (3, 2, 4)), (0.0, (3,))])
 def test_queries_may_choose_other_lengths_where_that_validates_better(planner, gain, lengths):
-    found = planner(lambda config: 0.5 + gain * len(config.other_lengths), max_length=3)
+    found = planner(lambda config: 0.5 + gain * len(config.other_lengths))
+    found.survey = replace(found.survey, reached=(0.1, 0.5, 1.0, 1.0))
     assert found.decide().lengths == lengths
     tried = [trial.setting for trial in found.log if "some queries" in trial.setting]
     assert tried == ["bodies up to 2 for some queries", "bodies up to 4 for some queries"]
+
+
+def test_a_length_that_is_given_is_that_of_all_queries(planner):
+    found = planner(lambda config: 0.5 + 0.1 * len(config.other_lengths), max_length=3)
+    assert found.decide().lengths == (3,)
+
+
+def test_a_first_trial_that_was_stopped_before_any_fit_is_not_recorded(planner):
+    found = planner(lambda config: 0.5)
+    found.trials.run = lambda config: TrialResult(np.zeros(0), 0.0, 0.0)
+    found.decide()
+    assert (found.log, found.best, found.trials.in_full) == ([], None, False)
+
+
+def test_a_first_trial_of_all_queries_that_the_time_ends_leaves_that_of_few(planner):
+    found = planner(lambda config: 0.5)
+
+    def run(config):
+        if found.trials.in_full:
+            found._ends = lambda: True
+        return Scripted.run(found.trials, config)
+
+    found.trials.run = run
+    found.decide()
+    assert (len(found.log), found.trials.in_full) == (1, False)
+    assert found.cut[0] == "trials of all queries"
 
 
 def test_a_setting_that_is_given_is_not_tried(planner):
@@ -199,6 +226,7 @@ def test_trials_are_of_few_queries_where_a_time_limit_leaves_no_time_for_all(pla
     short.decide()
     long.decide()
     assert (short.trials.in_full, long.trials.in_full) == (False, True)
+    assert ("trials of all queries" in short.cut, "trials of all queries" in long.cut) == (True, False)
 
 
 def test_the_number_of_questions_keeps_the_work_in_bounds(planner, monkeypatch):

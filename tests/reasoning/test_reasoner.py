@@ -374,6 +374,28 @@ def test_unlinked_answers_are_those_that_no_fact_links_with_the_same_ranks(kb, s
     assert predicted == wanted
 
 
+def test_facts_that_are_also_known_link_their_ends():
+    reasoner = reason(KnowledgeBase.from_triples(BIG_FAMILY), UNCLES)
+    (first, *_), *_ = [
+        list(zip(each.sources, each.entities, strict=True))
+        for each in reasoner.predict()
+        if len(each.sources)
+    ]
+    source, entity = first
+    also = replace(reasoner.kb, facts=np.array([[entity, 0, source]]))
+    found = {
+        pair
+        for each in reasoner.predict(unlinked=True, also_known=also)
+        for pair in zip(each.sources, each.entities, strict=True)
+    }
+    without = {
+        pair
+        for each in reasoner.predict(unlinked=True)
+        for pair in zip(each.sources, each.entities, strict=True)
+    }
+    assert without - found == {(source, entity)}
+
+
 def test_predictions_come_in_batches_that_cover_every_source(monkeypatch):
     monkeypatch.setattr("neurallp.reasoning.reasoner.QUESTIONS_AT_ONCE", 2)
     reasoner = reason(KnowledgeBase.from_triples(BIG_FAMILY), UNCLES)

@@ -23,7 +23,7 @@ from neurallp.weighting.graph_index import GraphIndex
 from neurallp.weighting.kinds import get_kind, rules_as_candidates
 from neurallp.weighting.kinds.base import Candidate
 from neurallp.weighting.query_fit import QueryFit, Setting
-from neurallp.weighting.thread_worker import Worker
+from neurallp.weighting.thread_worker import StoppedError, Worker
 from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
 
 ALL = 10**6
@@ -553,3 +553,13 @@ def test_a_trial_of_refined_fits_has_their_ranks(split):
 def test_nearness_needs_no_long_bodies(split):
     weighted = Weighting(split, replace(QUICK, max_length=1, kinds=("near",))).run()
     assert set(weighted.num_of_kinds) == {"near"}
+
+
+def test_a_trial_of_refined_fits_has_no_ranks_of_queries_that_it_was_stopped_in(split, monkeypatch):
+    def stop(worker, query, choice):
+        raise StoppedError
+
+    monkeypatch.setattr(Worker, "refine", stop)
+    weighting = Weighting(split.without_test(), QUICK)
+    assert weighting.trial(weighting.queries).reciprocal_ranks
+    assert not weighting.trial(weighting.queries, refined=True).reciprocal_ranks

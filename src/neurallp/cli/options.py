@@ -43,7 +43,10 @@ MaxAnswers = Annotated[int, typer.Option("-k", min=1, help="Answers to each ques
 WithKnown = Annotated[bool, typer.Option("--known", help="Also answers that are facts of DATA.")]
 Unlinked = Annotated[
     bool,
-    typer.Option("--unlinked", help="Only answers that no fact of any relation links to the given end yet."),
+    typer.Option(
+        "--unlinked",
+        help="Only answers that no known fact links to the entity asked about.",
+    ),
 ]
 LeastProbability = Annotated[
     float,

@@ -168,16 +168,16 @@ class Run:
         planner.on_trial = self._on_trial
         self.callbacks.on_stage("plan", planner.max_trials)
         weighting = planner.decide()
-        if train is None and not self._training_pays(planner, plan, weighting):
+        if train is None and not self._training_pays(planner, plan):
             plan = replace(plan, model=None, training=None)
-        self.callbacks.on_progress(planner.max_trials - len(planner.log))
+        self.callbacks.on_progress(max(0, planner.max_trials - len(planner.log)))
         plan = replace(plan, weighting=weighting, log=planner.plan_log)
         self.callbacks.on_plan(plan, planner.estimate(weighting))
         return plan
 
-    def _training_pays(self, planner: Planner, plan: Plan, weighting: WeightingConfig) -> bool:
+    def _training_pays(self, planner: Planner, plan: Plan) -> bool:
         """Return whether the rules of a few epochs of the neural model raise the MRR of a trial."""
-        if planner.best is None or not planner.can_try_training:
+        if planner.best is None or planner.tried is None or not planner.can_try_training:
             return False
         assert plan.model is not None
         assert plan.training is not None
@@ -186,9 +186,9 @@ class Run:
         for _ in training.epochs():
             if planner.should_stop():
                 return False
-        rules = learned_rules(training.model, weighting.num_learned, planner.trials.queries)
+        rules = learned_rules(training.model, planner.tried.num_learned, planner.trials.queries)
         given = rules_as_candidates(rules, self.split.relations)
-        return planner.is_better("rules of the neural model", planner.trials.run_with(weighting, given))
+        return planner.is_better("rules of the neural model", planner.trials.run_with(planner.tried, given))
 
     def _on_trial(self, trial: Comparison) -> None:
         self.callbacks.on_progress(1)

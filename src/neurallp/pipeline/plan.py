@@ -130,6 +130,7 @@ class Planner:
         self.log: list[Comparison] = []
         self.cut: list[str] = []
         self.best: TrialResult | None = None
+        self.tried: WeightingConfig | None = None  # the settings chosen by trials
         self.on_trial: Callable[[Comparison], None] = lambda trial: None
 
     def decide(self) -> WeightingConfig:
@@ -140,6 +141,7 @@ class Planner:
         for decision in self._wanted:
             if self.trials.in_full or not decision.needs_all:
                 config = self._decide(decision, config)
+        self.tried = config
         return self._scale(self._choose_questions(config))
 
     def should_stop(self) -> bool:
@@ -162,7 +164,8 @@ class Planner:
     @property
     def _wanted(self) -> list[Decision]:
         """What is to be decided: what is not given, where there is anything to validate on."""
-        return [each for each in DECISIONS if each.setting not in self.given and self.trials.relations]
+        given = {*self.given, "other_lengths"} if "max_length" in self.given else self.given
+        return [each for each in DECISIONS if each.setting not in given and self.trials.relations]
 
     def _first(self) -> WeightingConfig:
         """Return the settings before any trial."""
@@ -174,12 +177,21 @@ class Planner:
     def _begin(self, config: WeightingConfig) -> None:
         """Make the first trial. Where that is little work, this and all others are of all queries."""
         found = self.trials.run(config)
-        is_little = 2 * self.survey.num_facts * found.entries <= MAX_WORK_IN_FULL
-        seconds = self._seconds_of_run(config, found) * self.max_trials
-        if is_little and seconds <= self.limit.seconds_left:
+        if len(found.ranks):  # otherwise it was stopped before any query was fitted
+            is_little = 2 * self.survey.num_facts * found.entries <= MAX_WORK_IN_FULL
+            found = self._of_all(config, found) if is_little and not self._ends() else found
+            self._record(f"bodies up to {config.max_length}", found, True)
+
+    def _of_all(self, config: WeightingConfig, few: TrialResult) -> TrialResult:
+        """Return the first trial of all queries; where there is no time for such trials, that of few."""
+        if self._seconds_of_run(config, few) * self.max_trials <= self.limit.seconds_left:
             self.trials.use_all()
-            found = self.trials.run(config)
-        self._record(f"bodies up to {config.max_length}", found, True)
+            every = self.trials.run(config)
+            if not self.should_stop():
+                return every
+            self.trials.in_full = False
+        self.cut.append("trials of all queries")
+        return few
 
     def _decide(self, decision: Decision, config: WeightingConfig) -> WeightingConfig:
         for option in decision.options(self.survey, config):
@@ -256,7 +268,7 @@ class Planner:
         return first + trial.seconds_per_query * learned
 
     def _seconds_of_first_fits(self, config: WeightingConfig, trial: TrialResult) -> float:
-        """Return the time of the cheap fits of all queries, going by a trial; one in full takes longer."""
+        """Return the time of the cheap fits of all queries, going by a trial; of all fits by one in full."""
         num_queries = 2 * len(np.unique(self.split.known.facts[:, 1]))
         effort = FIRST_FIT_EFFORT * config.num_pairs / WeightingConfig().num_pairs
         return (1.0 if self.trials.in_full else effort) * trial.seconds_per_query * num_queries

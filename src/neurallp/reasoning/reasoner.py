@@ -242,12 +242,15 @@ class Reasoner(BaseReasoner):
         """Yield the `k` best answers of every source to every relation (`~name`: its inverse), in batches.
 
         Facts are left out unless `known`, and so are answers that no rule predicts: priors and nearness only
-        order answers. With `unlinked` answers are left out that a fact of any relation links to the source
-        already. `also_known` has facts of the same entities that are known but not answered from, such
-        as those of a test part.
+        order answers. `also_known` has facts of the same entities that are known but not answered from, such
+        as those of a test part. With `unlinked` answers are left out that any of these facts links to the
+        source already.
         """
         names = self.relations if relations is None else relations
         facts = self._known if also_known is None else self._with(also_known)
+        links = [self.operators] if unlinked else []
+        if unlinked and also_known is not None:
+            links.append(Operators.of(also_known.with_relations(self.relations)))
         queries = [self.relations.operator_id(name) for name in names]
         firsts = range(0, len(self.kb.entities), QUESTIONS_AT_ONCE)
         parts = (
@@ -256,7 +259,7 @@ class Reasoner(BaseReasoner):
             for first in firsts
         )
         return PredictionBatches(
-            self._predict(sources, query, k, known, unlinked, facts) for query, sources in parts
+            self._predict(sources, query, k, known, links, facts) for query, sources in parts
         )
 
     def _with(self, others: KnowledgeBase) -> KnownAnswers:
@@ -336,15 +339,15 @@ class Reasoner(BaseReasoner):
         return [None if is_known else each for each, is_known in zip(found, known.tolist(), strict=True)]
 
     def _predict(
-        self, sources: Ids, query: int, k: int, known: bool, unlinked: bool, answers: KnownAnswers
+        self, sources: Ids, query: int, k: int, known: bool, links: list[Operators], answers: KnownAnswers
     ) -> Predictions:
         queries = np.full(len(sources), query)
         scores = self.scorer.reached(sources, queries)
         facts = np.zeros(len(scores.values), dtype=bool)
         facts[scores.places(*answers.pairs(sources, queries))] = True
         is_wanted = (scores.values > 0) & (known | ~facts)
-        if unlinked:
-            is_wanted[scores.places(*self.operators.neighbours(sources))] = False
+        for each in links:
+            is_wanted[scores.places(*each.neighbours(sources))] = False
         wanted = np.flatnonzero(is_wanted)
         rows, values = scores.rows[wanted], scores.values[wanted]
         order = np.lexsort((-values, rows))

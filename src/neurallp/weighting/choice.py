@@ -60,7 +60,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What cheap fits of some queries validate to, and what fitting them in full would cost."""
+    """What cheap or refined fits of queries validate to, and what fitting them in full would cost."""
 
     reciprocal_ranks: Mapping[int, Floats]  # by query
     entries_per_question: Mapping[int, float]

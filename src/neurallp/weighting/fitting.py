@@ -129,9 +129,10 @@ class Weighting:
             pilots = other._pilot_all(queries, pool, lambda num: None)
             choices = choose_settings(pilots) if refined else {}
             fits = other._refine_all(choices, pool, lambda num: None)
-        # Choices of single queries on the same questions would favour settings with more to choose from.
-        ranks = {query: fits[0].middle_ranks for query, fits in pilots.items()}
-        ranks |= {query: fit.middle_ranks for query, fit in fits.items()}
+        # Cheap fits are those of the middle setting: a choice of each query on so few questions would favour
+        # settings with more to choose from.
+        cheap = {query: fits[0].middle_ranks for query, fits in pilots.items()}
+        ranks = {query: fit.middle_ranks for query, fit in fits.items()} if refined else cheap
         entries = {query: fits[0].entries_per_question for query, fits in pilots.items()}
         return Trial(ranks, entries, {query: other.num_questions(query) for query in pilots})
 
