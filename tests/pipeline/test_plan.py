@@ -200,6 +200,19 @@ def test_a_first_trial_of_all_queries_that_the_time_ends_leaves_that_of_few(plan
     assert found.cut[0] == "trials of all queries"
 
 
+def test_a_trial_with_given_rules_that_the_time_ends_is_cut(planner):
+    found = planner(lambda config: 0.5)
+    config = found.decide()
+    found.trials.run_with = lambda settings, given: replace(found.best, ranks=found.best.ranks[:3] + 0.4)
+    assert not found.is_better_with("rules of the neural model", {})
+    assert found.cut == ["trial of rules of the neural model"]
+    found.trials.run_with = lambda settings, given: replace(
+        found.best,
+        ranks=found.best.ranks + 0.1 * (settings == replace(config, max_questions=settings.max_questions)),
+    )
+    assert found.is_better_with("rules of the neural model", {})
+
+
 def test_a_setting_that_is_given_is_not_tried(planner):
     for given in (0.2, 0.0):
         found = planner(lambda config: 0.5 + config.dropout, dropout=given)

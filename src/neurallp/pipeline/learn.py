@@ -177,7 +177,7 @@ class Run:
 
     def _training_pays(self, planner: Planner, plan: Plan) -> bool:
         """Return whether the rules of a few epochs of the neural model raise the MRR of a trial."""
-        if planner.best is None or planner.tried is None or not planner.can_try_training:
+        if planner.best is None or not planner.can_try_training:
             return False
         assert plan.model is not None
         assert plan.training is not None
@@ -186,9 +186,9 @@ class Run:
         for _ in training.epochs():
             if planner.should_stop():
                 return False
-        rules = learned_rules(training.model, planner.tried.num_learned, planner.trials.queries)
+        rules = learned_rules(training.model, planner.num_learned, planner.trials.queries)
         given = rules_as_candidates(rules, self.split.relations)
-        return planner.is_better("rules of the neural model", planner.trials.run_with(planner.tried, given))
+        return planner.is_better_with("rules of the neural model", given)
 
     def _on_trial(self, trial: Comparison) -> None:
         self.callbacks.on_progress(1)

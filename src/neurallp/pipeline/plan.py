@@ -21,6 +21,7 @@ from ..config import (
 )
 from ..config.plan_log import Comparison, PlanLog
 from ..graph.knowledge_base import Split, hold_out
+from ..weighting.fitting import Candidates
 from ..weighting.masking import NEARLY_ALL
 from .callbacks import Clock
 from .survey import Survey, survey
@@ -130,7 +131,7 @@ class Planner:
         self.log: list[Comparison] = []
         self.cut: list[str] = []
         self.best: TrialResult | None = None
-        self.tried: WeightingConfig | None = None  # the settings chosen by trials
+        self.tried = self._first()  # the settings chosen by trials
         self.on_trial: Callable[[Comparison], None] = lambda trial: None
 
     def decide(self) -> WeightingConfig:
@@ -212,6 +213,20 @@ class Planner:
             return None
         found = self.trials.run(option.change(config))
         return found if len(found.ranks) == len(self.best.ranks) else None
+
+    @property
+    def num_learned(self) -> int:
+        """The rules of each query to take from the neural model."""
+        return self.tried.num_learned
+
+    def is_better_with(self, words: str, given: Candidates) -> bool:
+        """Return whether a trial of the settings chosen is better with rules that are given besides."""
+        assert self.best is not None
+        found = self.trials.run_with(self.tried, given)
+        if len(found.ranks) != len(self.best.ranks):
+            self.cut.append(f"trial of {words}")
+            return False
+        return self.is_better(words, found)
 
     def is_better(self, words: str, found: TrialResult) -> bool:
         """Return whether a trial is better than the best so far, which it then replaces."""
