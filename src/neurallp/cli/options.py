@@ -43,10 +43,7 @@ MaxAnswers = Annotated[int, typer.Option("-k", min=1, help="Answers to each ques
 WithKnown = Annotated[bool, typer.Option("--known", help="Also answers that are facts of DATA.")]
 Unlinked = Annotated[
     bool,
-    typer.Option(
-        "--unlinked",
-        help="Only answers that no known fact links to the entity asked about.",
-    ),
+    typer.Option("--unlinked", help="Only answers that no known fact links to the entity asked about."),
 ]
 LeastProbability = Annotated[
     float,

@@ -186,7 +186,7 @@ class Run:
         for _ in training.epochs():
             if planner.should_stop():
                 return False
-        rules = learned_rules(training.model, planner.num_learned, planner.trials.queries)
+        rules = learned_rules(training.model, planner.tried.num_learned, planner.trials.queries)
         given = rules_as_candidates(rules, self.split.relations)
         return planner.is_better_with("rules of the neural model", given)
 

@@ -73,7 +73,7 @@ TRIAL_SHARE = 0.3
 FIRST_FIT_EFFORT = 2.0
 REFINING_EFFORT = 0.25
 
-#: How many times as long a run takes as a trial of all queries, which leaves no rules out.
+#: How many times as long a run takes as a trial of all queries, which does not thin.
 RUN_EFFORT = 2.0
 
 #: Settings that a time limit scales, and the least that each may be.
@@ -92,7 +92,8 @@ class Option(NamedTuple):
 class Decision(NamedTuple):
     """A setting to decide: its options in order. A ladder ends with the first option that is not better."""
 
-    setting: str
+    #: What it is about: where one of these is given, nothing is decided.
+    settings: tuple[str, ...]
     options: Callable[[Survey, WeightingConfig], Iterator[Option]]
     is_ladder: bool = False
     #: Whether trials of a few queries cannot tell, so that it is tried where trials are of all.
@@ -165,8 +166,11 @@ class Planner:
     @property
     def _wanted(self) -> list[Decision]:
         """What is to be decided: what is not given, where there is anything to validate on."""
-        given = {*self.given, "other_lengths"} if "max_length" in self.given else self.given
-        return [each for each in DECISIONS if each.setting not in given and self.trials.relations]
+        return [
+            each
+            for each in DECISIONS
+            if self.trials.relations and self.given.keys().isdisjoint(each.settings)
+        ]
 
     def _first(self) -> WeightingConfig:
         """Return the settings before any trial."""
@@ -213,11 +217,6 @@ class Planner:
             return None
         found = self.trials.run(option.change(config))
         return found if len(found.ranks) == len(self.best.ranks) else None
-
-    @property
-    def num_learned(self) -> int:
-        """The rules of each query to take from the neural model."""
-        return self.tried.num_learned
 
     def is_better_with(self, words: str, given: Candidates) -> bool:
         """Return whether a trial of the settings chosen is better with rules that are given besides."""
@@ -283,7 +282,7 @@ class Planner:
         return first + trial.seconds_per_query * learned
 
     def _seconds_of_first_fits(self, config: WeightingConfig, trial: TrialResult) -> float:
-        """Return the time of the cheap fits of all queries, going by a trial; of all fits by one in full."""
+        """Return the time of the first fits of all queries, going by a trial; if it refines, of both."""
         num_queries = 2 * len(np.unique(self.split.known.facts[:, 1]))
         effort = FIRST_FIT_EFFORT * config.num_pairs / WeightingConfig().num_pairs
         return (1.0 if self.trials.in_full else effort) * trial.seconds_per_query * num_queries
@@ -370,11 +369,11 @@ def _setting(**settings: Any) -> Change:
 
 
 DECISIONS = (
-    Decision("max_length", longer_bodies, is_ladder=True),
-    Decision("kinds", more_kinds),
-    Decision("masking", other_masking),
-    Decision("dropout", dropout, needs_all=True),
-    Decision("other_lengths", other_lengths, needs_all=True),
+    Decision(("max_length",), longer_bodies, is_ladder=True),
+    Decision(("kinds",), more_kinds),
+    Decision(("masking",), other_masking),
+    Decision(("dropout",), dropout, needs_all=True),
+    Decision(("other_lengths", "max_length"), other_lengths, needs_all=True),
 )
 
 #: Settings of the neural model: where one is given, the model is trained.

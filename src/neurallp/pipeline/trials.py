@@ -67,10 +67,7 @@ class Trials:
     def use_all(self) -> None:
         """From now on refine all queries on all their questions."""
         self.in_full, self._weighting, self._done = True, None, {}
-        sizes = np.bincount(self.split.known.facts[:, 1], minlength=len(self.split.relations))
-        relations = np.unique(self.split.valid[:, 1])
-        relations = relations[sizes[relations] > 0]
-        self.queries = self._both_ways(relations[np.argsort(-sizes[relations], kind="stable")].tolist())
+        self.queries = self._both_ways(draw_relations(self.split, len(self.split.relations)))
 
     def run(self, config: WeightingConfig) -> TrialResult:
         """Return how well and at what cost some settings answer."""
@@ -132,8 +129,8 @@ class Trials:
         return questions[np.sort(order[:NUM_VALID])]
 
 
-def draw_relations(split: Split) -> list[int]:
-    """Return relations that stand for all validation facts.
+def draw_relations(split: Split, num_relations: int = NUM_RELATIONS) -> list[int]:
+    """Return relations that stand for all validation facts; at most so many.
 
     They are evenly spaced among the validation facts, sorted by the size of their relation, so that large
     relations are drawn for certain and small ones in proportion.
@@ -142,8 +139,8 @@ def draw_relations(split: Split) -> list[int]:
     known = np.bincount(split.known.facts[:, 1], minlength=len(split.relations))
     left = [r for r in np.argsort(-sizes, kind="stable").tolist() if sizes[r] and known[r]]
     drawn: list[int] = []
-    while left and len(drawn) < NUM_RELATIONS:
-        num, ends = NUM_RELATIONS - len(drawn), np.cumsum(sizes[left])
+    while left and len(drawn) < num_relations:
+        num, ends = num_relations - len(drawn), np.cumsum(sizes[left])
         places = np.searchsorted(ends, (np.arange(num) + 0.5) / num * ends[-1], side="right")
         drawn += [left[place] for place in np.unique(places)]
         left = [r for r in left if r not in drawn]
