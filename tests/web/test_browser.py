@@ -84,6 +84,16 @@ def test_a_person_asks_and_opens_a_proof_and_goes_back(visit, fact):
     assert page.get_by_role("heading", name="Answers").is_visible()
 
 
+def test_names_typed_before_the_script_arrives_are_completed(visit, fact):
+    page = visit("/relations")
+    held = []
+    page.route("**/complete.js", lambda route: held.append(route))
+    page.goto("/ask", wait_until="commit")
+    page.get_by_label("Entity", exact=True).press_sequentially(fact[0][:-1])
+    held[0].continue_()
+    page.get_by_role("option", name=fact[0], exact=True).wait_for()
+
+
 def test_a_typo_finds_the_name_that_was_meant(visit, fact):
     name = fact[0]
     page = visit("/")

@@ -71,6 +71,7 @@ function complete(input) {
     else return;
     event.preventDefault();
   });
+  if (input.value !== input.defaultValue) ask();  // Typed while this script was on its way.
 }
 
 document.querySelectorAll("[data-complete]").forEach(complete);
