@@ -317,7 +317,7 @@ READERS = {
     "manifest": Reader(
         _manifest,
         "manifest.json",
-        lambda: [b'{"format_version": 4, "kind": "rules", "files": {"rules.tsv": "0"}}'],
+        lambda: [b'{"format_version": 5, "kind": "rules", "files": {"rules.tsv": "0"}}'],
     ),
     "archive": Reader(_unpack, "download.tar", _archive),
     "labels.tsv": Reader(_read_labels, "labels.tsv", lambda: [b"e1\tAnna\ne2\tBob, sr.\n"]),

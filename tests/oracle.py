@@ -143,7 +143,7 @@ def shared_features(edges, source, query, kind, operator):
     return found
 
 
-def near_features(edges, source, least=1e-4, going_on=0.8, num_steps=8):
+def near_features(edges, source, least=1e-4, going_on=0.95, num_steps=20):
     """Return {entity: (forward, backward)} of walks along any edges that carry enough."""
     leaving = Counter(start for start, _, _ in edges)
     total, now = Counter(), Counter({source: 1.0})

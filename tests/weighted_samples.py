@@ -39,7 +39,7 @@ def random_kb(seed, num_facts=26):
     return KnowledgeBase.from_triples(rows)
 
 
-def hub_kb(num_leaves=25):
+def hub_kb(num_leaves=60):
     """Return facts in which walks of nearness end: each of three hubs in a row has many leaves."""
     rows = [(f"hub{i}", "s", f"hub{i + 1}") for i in range(2)]
     rows += [(f"hub{i}", "r", f"leaf{i}_{leaf}") for i in range(3) for leaf in range(num_leaves)]

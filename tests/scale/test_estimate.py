@@ -37,12 +37,12 @@ def test_every_rule_but_the_prior_has_a_cost():
 
 
 def test_rows_of_nearness_are_the_edges_that_its_walks_follow_where_another_rule_predicts():
-    # From each of 40 sources of s, eight steps along two edges; more sources than are counted.
+    # From each of 40 sources of s, twenty steps along two edges; more sources than are counted.
     facts = [(f"a{i}", name, f"{end}{i}") for i in range(40) for name, end in (("r", "b"), ("s", "c"))]
     kb = packed(KnowledgeBase.from_triples(facts))
     (near,) = (cost for cost in Estimator(kb).costs(weighted_samples.near_rules(kb), 0) if cost.number == 0)
     assert near.text == "r(X, Y) <= near(X, Y)"
-    assert near.rows == 40 * 8 * 2
+    assert near.rows == 40 * 20 * 2
 
 
 def test_minutes_and_bytes_grow_with_rows():

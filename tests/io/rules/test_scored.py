@@ -239,7 +239,7 @@ def test_a_query_has_one_rule_of_nearness(tmp_path):
 def test_another_file_is_no_scored_model_and_a_damaged_one_is_refused(tmp_path):
     (tmp_path / "other").write_text('[{"target": "r"}]')
     assert import_scored(tmp_path / "other") is None
-    (tmp_path / "damaged").write_text('{"format": "neurallp scored rules, version 1", "relations": ["r"]}')
+    (tmp_path / "damaged").write_text('{"format": "neurallp scored rules, version 2", "relations": ["r"]}')
     with pytest.raises(FormatError, match="damaged: expected scored rules"):
         import_scored(tmp_path / "damaged")
 

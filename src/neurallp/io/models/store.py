@@ -21,7 +21,7 @@ from ..files import AnyPath, failed_to_write, hold, sync_folder, write_synced
 from ..schema import as_error, parse_json, to_json
 
 #: The format of all model folders; an older or newer folder is refused.
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 MANIFEST = "manifest.json"
 STAGING, NEXT = ".staging", ".next"

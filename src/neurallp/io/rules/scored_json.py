@@ -12,7 +12,7 @@ from ..models.calibration import parse_calibration
 from ..schema import as_error, convert, decode_json
 from .scored import Described, from_scored, scored_rules
 
-FORMAT = "neurallp scored rules, version 1"
+FORMAT = "neurallp scored rules, version 2"
 
 MEANING = (
     "score(source, query, entity) = sum over the query's rules of weights . (indicator, forward, backward); "

@@ -1,4 +1,4 @@
-"""Nearness: r(X, Y) where short walks along edges of any relation lead from X to Y.
+"""Nearness: r(X, Y) where walks along edges of any relation lead from X to Y.
 
 Chains name their relations, so an answer that no mined chain reaches has no score. Nearness reaches it. A
 walk leaves an entity by any of its edges, of all relations and directions, with equal probability, and goes

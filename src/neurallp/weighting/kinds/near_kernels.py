@@ -16,10 +16,10 @@ from ..features_kernels import (
 )
 
 #: Steps of a walk, at most.
-NUM_STEPS = 8
+NUM_STEPS = 20
 
 #: The probability that a walk goes on at each step.
-GOING_ON = 0.8
+GOING_ON = 0.95
 
 #: The least probability that is carried along an edge: a step along which less would be carried is not taken.
 LEAST = 1e-4
