@@ -17,10 +17,10 @@ class Scripted:
     relations, queries, num_learned = [0], [0, 1], 50
 
     def __init__(self, rank):
-        self.rank, self.tried, self.in_full = rank, [], False
+        self.rank, self.tried, self.refines = rank, [], False
 
-    def use_all(self):
-        self.in_full = True
+    def refine(self, relations):
+        self.relations, self.refines = relations, True
 
     def run(self, config):
         self.tried.append(config)
@@ -183,21 +183,21 @@ def test_a_first_trial_that_was_stopped_before_any_fit_is_not_recorded(planner):
     found = planner(lambda config: 0.5)
     found.trials.run = lambda config: TrialResult(np.zeros(0), 0.0, 0.0)
     found.decide()
-    assert (found.log, found.best, found.trials.in_full) == ([], None, False)
+    assert (found.log, found.best, found.trials.refines) == ([], None, False)
 
 
-def test_a_first_trial_of_all_queries_that_the_time_ends_leaves_that_of_few(planner):
+def test_a_first_trial_that_refines_and_that_the_time_ends_leaves_that_of_few(planner):
     found = planner(lambda config: 0.5)
 
     def run(config):
-        if found.trials.in_full:
+        if found.trials.refines:
             found._ends = lambda: True
         return Scripted.run(found.trials, config)
 
     found.trials.run = run
     found.decide()
-    assert (len(found.log), found.trials.in_full) == (1, False)
-    assert found.cut[0] == "trials of all queries"
+    assert (len(found.log), found.trials.refines) == (1, False)
+    assert found.cut[0] == "trials that refine queries"
 
 
 def test_a_trial_with_given_rules_that_the_time_ends_is_cut(planner):
@@ -217,26 +217,36 @@ def test_a_setting_that_is_given_is_not_tried(planner):
         assert {config.dropout for config in found.trials.tried} == {given}
 
 
-def test_trials_are_of_all_queries_where_that_is_little_work(planner, monkeypatch):
+def test_trials_refine_queries_where_that_is_little_work(planner, monkeypatch):
     def rank(config):
         return 0.5 + config.dropout + len(config.other_lengths)
 
     found = planner(rank)
     found.decide()
-    assert found.trials.in_full
-    monkeypatch.setattr(planning, "MAX_WORK_IN_FULL", 0)
+    assert found.trials.refines
+    every = found.trials.relations
+    work = 2 * found.survey.num_facts * 1000.0
+    monkeypatch.setattr(planning, "MIN_REFINED", len(every) // 3)
+    monkeypatch.setattr(planning, "MAX_REFINED_WORK", work / 3)
+    found = planner(rank)
+    found.decide()
+    assert found.trials.relations == every[1::3]
+    monkeypatch.setattr(planning, "MAX_REFINED_WORK", work / 4)  # too few relations
     found = planner(rank)
     config = found.decide()
-    assert not found.trials.in_full
-    assert (config.dropout, config.other_lengths) == (0, ())  # few queries do not tell
+    assert not found.trials.refines
+    assert (config.dropout, config.other_lengths) == (0, ())  # few questions do not tell
 
 
-def test_trials_are_of_few_queries_where_a_time_limit_leaves_no_time_for_all(planner):
+def test_trials_do_not_refine_where_a_time_limit_leaves_no_time_for_it(planner):
     short, long = (planner(lambda config: 0.5, Clock(minutes)) for minutes in (0.5, 10**6))
     short.decide()
     long.decide()
-    assert (short.trials.in_full, long.trials.in_full) == (False, True)
-    assert ("trials of all queries" in short.cut, "trials of all queries" in long.cut) == (True, False)
+    assert (short.trials.refines, long.trials.refines) == (False, True)
+    assert ("trials that refine queries" in short.cut, "trials that refine queries" in long.cut) == (
+        True,
+        False,
+    )
 
 
 def test_the_number_of_questions_keeps_the_work_in_bounds(planner, monkeypatch):

@@ -5,7 +5,14 @@ import pytest
 
 from neurallp.config import WeightingConfig
 from neurallp.graph.knowledge_base import name_parts
-from neurallp.pipeline.trials import NUM_RELATIONS, NUM_VALID, TrialResult, Trials, draw_relations
+from neurallp.pipeline.trials import (
+    NUM_RELATIONS,
+    NUM_VALID,
+    TrialResult,
+    Trials,
+    draw_relations,
+    space_relations,
+)
 from neurallp.weighting.fitting import Weighting
 
 QUICK = WeightingConfig(max_length=2, num_candidates=5, num_pairs=10, kinds=("chain", "prior"))
@@ -50,11 +57,18 @@ def test_equal_settings_are_tried_once_and_equal_trials_agree(split):
     np.testing.assert_array_equal(Trials(blind).run(QUICK).ranks, found.ranks)
 
 
-def test_trials_of_all_queries_rank_every_validation_question_that_can_be_asked(split):
+def test_spaced_relations_are_both_large_and_small_ones():
+    sizes = [5, 50, 2, 40, 9, 1]
+    split = name_parts({"train": facts(sizes), "valid": facts([1, 2, 3, 1, 1], 100)})
+    assert space_relations(split, 1) == [1, 3, 4, 0, 2]
+    assert space_relations(split, 2) == [3, 0]
+
+
+def test_trials_that_refine_all_queries_rank_every_validation_question_that_can_be_asked(split):
     blind = split.without_test()
     trials = Trials(blind)
     few = trials.run(QUICK)
-    trials.use_all()
+    trials.refine(space_relations(blind, 1))
     every = trials.run(QUICK)
     known = np.isin(blind.valid[:, 1], blind.known.facts[:, 1])
     assert len(every.ranks) == 2 * known.sum() >= len(few.ranks)

@@ -4,6 +4,7 @@ A setting is chosen where it raises the MRR of the same questions by more than t
 Settings that are given are not tried. Without a time limit no clock decides anything: equal data, equal plan.
 """
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -25,7 +26,7 @@ from ..weighting.fitting import Candidates
 from ..weighting.masking import NEARLY_ALL
 from .callbacks import Clock
 from .survey import Survey, survey
-from .trials import TrialResult, Trials
+from .trials import TrialResult, Trials, space_relations
 
 #: Bodies are tried up to this length, as long as no more walks leave the end of a fact.
 MAX_LENGTH = 5
@@ -59,8 +60,10 @@ CONTROLLER_WORK = 25_000
 #: the work must gain twice as much.
 MIN_GAIN = 0.005
 
-#: Feature values of the questions of all queries, at most, for trials to be of all of them.
-MAX_WORK_IN_FULL = 1e8
+#: Feature values of the questions of a trial that refines queries, at most; and its number of relations, at
+#: least, where these are not all.
+MAX_REFINED_WORK = 1e8
+MIN_REFINED = 12
 
 #: The probability that dropout leaves out a rule, where it is chosen.
 DROPOUT = 0.3
@@ -73,7 +76,7 @@ TRIAL_SHARE = 0.3
 FIRST_FIT_EFFORT = 2.0
 REFINING_EFFORT = 0.25
 
-#: How many times as long a run takes as a trial of all queries, which does not thin.
+#: How many times as long a run takes as a trial that refines all queries, which does not thin.
 RUN_EFFORT = 2.0
 
 #: Settings that a time limit scales, and the least that each may be.
@@ -96,8 +99,8 @@ class Decision(NamedTuple):
     settings: tuple[str, ...]
     options: Callable[[Survey, WeightingConfig], Iterator[Option]]
     is_ladder: bool = False
-    #: Whether trials of a few queries cannot tell, so that it is tried where trials are of all.
-    needs_all: bool = False
+    #: Whether trials of few questions cannot tell, so that it is tried where trials refine queries.
+    needs_refined: bool = False
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,7 @@ class Planner:
         if self.max_trials and not self.should_stop():
             self._begin(config)
         for decision in self._wanted:
-            if self.trials.in_full or not decision.needs_all:
+            if self.trials.refines or not decision.needs_refined:
                 config = self._decide(decision, config)
         self.tried = config
         return self._scale(self._choose_questions(config))
@@ -180,22 +183,27 @@ class Planner:
         return choose_weighting({**first, **self.given})
 
     def _begin(self, config: WeightingConfig) -> None:
-        """Make the first trial. Where that is little work, this and all others are of all queries."""
+        """Make the first trial. If enough queries can be refined with bounded work, all trials do that."""
         found = self.trials.run(config)
         if len(found.ranks):  # otherwise it was stopped before any query was fitted
-            is_little = 2 * self.survey.num_facts * found.entries <= MAX_WORK_IN_FULL
-            found = self._of_all(config, found) if is_little and not self._ends() else found
+            work = 2 * self.survey.num_facts * found.entries
+            step = max(1, math.ceil(work / MAX_REFINED_WORK))
+            relations = space_relations(self.split, step)
+            if (step == 1 or len(relations) >= MIN_REFINED) and not self._ends():
+                found = self._refine(relations, step, config, found)
             self._record(f"bodies up to {config.max_length}", found, True)
 
-    def _of_all(self, config: WeightingConfig, few: TrialResult) -> TrialResult:
-        """Return the first trial of all queries; where there is no time for such trials, that of few."""
-        if self._seconds_of_run(config, few) * self.max_trials <= self.limit.seconds_left:
-            self.trials.use_all()
-            every = self.trials.run(config)
+    def _refine(
+        self, relations: Sequence[int], step: int, config: WeightingConfig, few: TrialResult
+    ) -> TrialResult:
+        """Return the first trial that refines queries; if there is no time for such trials, that of few."""
+        if self._seconds_of_run(config, few) * self.max_trials / step <= self.limit.seconds_left:
+            self.trials.refine(relations)
+            found = self.trials.run(config)
             if not self.should_stop():
-                return every
-            self.trials.in_full = False
-        self.cut.append("trials of all queries")
+                return found
+            self.trials.refines = False
+        self.cut.append("trials that refine queries")
         return few
 
     def _decide(self, decision: Decision, config: WeightingConfig) -> WeightingConfig:
@@ -276,7 +284,7 @@ class Planner:
     def _seconds_of_run(self, config: WeightingConfig, trial: TrialResult) -> float:
         """Return the time of all fits, going by a trial."""
         first = self._seconds_of_first_fits(config, trial)
-        if self.trials.in_full:
+        if self.trials.refines:
             return RUN_EFFORT * first
         learned = REFINING_EFFORT * self._num_questions(config.max_questions) / self.trials.num_learned
         return first + trial.seconds_per_query * learned
@@ -285,7 +293,7 @@ class Planner:
         """Return the time of the first fits of all queries, going by a trial; if it refines, of both."""
         num_queries = 2 * len(np.unique(self.split.known.facts[:, 1]))
         effort = FIRST_FIT_EFFORT * config.num_pairs / WeightingConfig().num_pairs
-        return (1.0 if self.trials.in_full else effort) * trial.seconds_per_query * num_queries
+        return (1.0 if self.trials.refines else effort) * trial.seconds_per_query * num_queries
 
     def _scale(self, config: WeightingConfig) -> WeightingConfig:
         """Return the settings with fewer pairs, candidates and questions where a time limit needs it.
@@ -372,8 +380,8 @@ DECISIONS = (
     Decision(("max_length",), longer_bodies, is_ladder=True),
     Decision(("kinds",), more_kinds),
     Decision(("masking",), other_masking),
-    Decision(("dropout",), dropout, needs_all=True),
-    Decision(("other_lengths", "max_length"), other_lengths, needs_all=True),
+    Decision(("dropout",), dropout, needs_refined=True),
+    Decision(("other_lengths", "max_length"), other_lengths, needs_refined=True),
 )
 
 #: Settings of the neural model: where one is given, the model is trained.

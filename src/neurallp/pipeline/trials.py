@@ -1,4 +1,4 @@
-"""Trials: settings compared on validation questions, of a few queries with little to learn from, or of all.
+"""Trials: settings compared on validation questions, of a few queries with little to learn from, or of many.
 
 The work of a trial is counted, not timed, so that what is chosen does not depend on the machine.
 """
@@ -10,7 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from ..config import WeightingConfig
-from ..graph.arrays import Floats
+from ..graph.arrays import Floats, Ids
 from ..graph.knowledge_base import Split
 from ..graph.questions import Questions
 from ..weighting.fitting import Candidates, Weighting
@@ -59,15 +59,15 @@ class Trials:
         self.num_learned = int(
             np.clip(SHARE_LEARNED * len(split.known.facts) / num, MIN_LEARNED, NUM_LEARNED)
         )
-        #: Whether all queries are refined on all their questions, rather than some fitted on few.
-        self.in_full = False
+        #: Whether queries are refined on all their questions, rather than fitted on few.
+        self.refines = False
         self._weighting: Weighting | None = None
         self._done: dict[WeightingConfig, TrialResult] = {}
 
-    def use_all(self) -> None:
-        """From now on refine all queries on all their questions."""
-        self.in_full, self._weighting, self._done = True, None, {}
-        self.queries = self._both_ways(draw_relations(self.split, len(self.split.relations)))
+    def refine(self, relations: Sequence[int]) -> None:
+        """From now on refine the queries of some relations on all their questions."""
+        self.refines, self._weighting, self._done = True, None, {}
+        self.queries = self._both_ways(relations)
 
     def run(self, config: WeightingConfig) -> TrialResult:
         """Return how well and at what cost some settings answer."""
@@ -98,14 +98,14 @@ class Trials:
     def _prepare(self, weighting: Weighting) -> Weighting:
         """Return a weighting with the validation questions of trials, which stops when they stop."""
         weighting.should_stop = self.should_stop
-        if not self.in_full:
+        if not self.refines:
             weighting.valid = {query: self._some(weighting.valid[query]) for query in self.queries}
         return weighting
 
     def _run(self, weighting: Weighting, config: WeightingConfig) -> TrialResult:
         started = perf_counter()
-        used = replace(config, thinning=False) if self.in_full else self._reduce(config)
-        found = weighting.trial(self.queries, used, refined=self.in_full)
+        used = replace(config, thinning=False) if self.refines else self._reduce(config)
+        found = weighting.trial(self.queries, used, refined=self.refines)
         entries = list(found.entries_per_question.values())  # of the queries that there was time for
         seconds = (perf_counter() - started) / max(len(entries), 1)
         return TrialResult(found.pooled, float(np.mean(entries or [0.0])), seconds)
@@ -136,8 +136,7 @@ def draw_relations(split: Split, num_relations: int = NUM_RELATIONS) -> list[int
     relations are drawn for certain and small ones in proportion.
     """
     sizes = np.bincount(split.valid[:, 1], minlength=len(split.relations))
-    known = np.bincount(split.known.facts[:, 1], minlength=len(split.relations))
-    left = [r for r in np.argsort(-sizes, kind="stable").tolist() if sizes[r] and known[r]]
+    left = _largest_first(split, sizes)
     drawn: list[int] = []
     while left and len(drawn) < num_relations:
         num, ends = num_relations - len(drawn), np.cumsum(sizes[left])
@@ -145,3 +144,15 @@ def draw_relations(split: Split, num_relations: int = NUM_RELATIONS) -> list[int
         drawn += [left[place] for place in np.unique(places)]
         left = [r for r in left if r not in drawn]
     return sorted(drawn)
+
+
+def space_relations(split: Split, step: int) -> list[int]:
+    """Return every `step`-th of the relations with validation facts, sorted by their known facts."""
+    return _largest_first(split, np.bincount(split.known.facts[:, 1]))[step // 2 :: step]
+
+
+def _largest_first(split: Split, sizes: Ids) -> list[int]:
+    """Return the relations with validation facts and known ones, those with the largest size first."""
+    num = len(split.relations)
+    asked, known = (np.bincount(facts[:, 1], minlength=num) for facts in (split.valid, split.known.facts))
+    return [r for r in np.argsort(-sizes, kind="stable").tolist() if asked[r] and known[r]]
