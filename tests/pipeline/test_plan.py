@@ -6,7 +6,8 @@ import pytest
 from neurallp.config import WeightingConfig
 from neurallp.pipeline import plan as planning
 from neurallp.pipeline.callbacks import Clock
-from neurallp.pipeline.plan import FIRST_KINDS, MAX_WALKS, Planner, first_length
+from neurallp.pipeline.decisions import DROPOUT, MAX_WALKS, first_length
+from neurallp.pipeline.plan import FIRST_KINDS, Planner
 from neurallp.pipeline.survey import survey
 from neurallp.pipeline.trials import TrialResult
 
@@ -158,7 +159,7 @@ def test_enough_time_scales_nothing(planner):
     assert not found.cut
 
 
-@pytest.mark.parametrize(("gain", "dropout"), [(0.1, planning.DROPOUT), (0.0, 0.0), (-0.1, 0.0)])
+@pytest.mark.parametrize(("gain", "dropout"), [(0.1, DROPOUT), (0.0, 0.0), (-0.1, 0.0)])
 def test_dropout_is_used_where_it_validates_better(planner, gain, dropout):
     found = planner(lambda config: 0.5 + gain * (config.dropout > 0))
     assert found.decide().dropout == dropout
@@ -235,7 +236,20 @@ def test_trials_refine_queries_where_that_is_little_work(planner, monkeypatch):
     found = planner(rank)
     config = found.decide()
     assert not found.trials.refines
-    assert (config.dropout, config.other_lengths) == (0, ())  # few questions do not tell
+    assert config.dropout == 0  # few questions do not tell
+
+
+@pytest.mark.parametrize(
+    ("length", "minutes", "lengths"), [(4, None, (4, 3)), (2, None, (2,)), (4, 1000, (4,))]
+)
+def test_where_few_questions_cannot_tell_queries_may_choose_a_shorter_length(
+    planner, monkeypatch, length, minutes, lengths
+):
+    monkeypatch.setattr(planning, "MAX_REFINED_WORK", 1.0)
+    monkeypatch.setattr(planning, "first_length", lambda found: length)
+    found = planner(lambda config: 0.5, Clock(minutes))
+    assert found.decide().lengths == lengths
+    assert not any(config.other_lengths for config in found.trials.tried)
 
 
 def test_trials_do_not_refine_where_a_time_limit_leaves_no_time_for_it(planner):

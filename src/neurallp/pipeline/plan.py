@@ -6,34 +6,20 @@ Settings that are given are not tried. Without a time limit no clock decides any
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ..config import (
-    KINDS,
-    ModelConfig,
-    TrainingConfig,
-    WeightingConfig,
-    choose_weighting,
-)
+from ..config import ModelConfig, TrainingConfig, WeightingConfig, choose_weighting
 from ..config.plan_log import Comparison, PlanLog
 from ..graph.knowledge_base import Split, hold_out
 from ..weighting.fitting import Candidates
-from ..weighting.masking import NEARLY_ALL
 from .callbacks import Clock
-from .survey import Survey, survey
+from .decisions import DECISIONS, Decision, Option, first_length
+from .survey import survey
 from .trials import TrialResult, Trials, space_relations
-
-#: Bodies are tried up to this length, as long as no more walks leave the end of a fact.
-MAX_LENGTH = 5
-MAX_WALKS = 3e7
-
-#: Bodies begin with the length that reaches this share of the validation pairs that can be reached.
-ENOUGH_REACHED = 0.95
 
 #: The kinds of rules that a plan begins with, of which queries may leave some out. The others, which take
 #: longest, are tried.
@@ -65,9 +51,6 @@ MIN_GAIN = 0.005
 MAX_REFINED_WORK = 1e8
 MIN_REFINED = 12
 
-#: The probability that dropout leaves out a rule, where it is chosen.
-DROPOUT = 0.3
-
 #: The share of the time limit that trials may take.
 TRIAL_SHARE = 0.3
 
@@ -81,26 +64,6 @@ RUN_EFFORT = 2.0
 
 #: Settings that a time limit scales, and the least that each may be.
 SCALED = {"num_pairs": 10, "num_mined": 50, "num_counted": 30, "num_candidates": 30, "num_pilot": 40}
-
-Change = Callable[[WeightingConfig], WeightingConfig]
-
-
-class Option(NamedTuple):
-    """One value of a setting, in words, and how it changes the settings."""
-
-    words: str
-    change: Change
-
-
-class Decision(NamedTuple):
-    """A setting to decide: its options in order. A ladder ends with the first option that is not better."""
-
-    #: What it is about: where one of these is given, nothing is decided.
-    settings: tuple[str, ...]
-    options: Callable[[Survey, WeightingConfig], Iterator[Option]]
-    is_ladder: bool = False
-    #: Whether trials of few questions cannot tell, so that it is tried where trials refine queries.
-    needs_refined: bool = False
 
 
 @dataclass(frozen=True)
@@ -147,7 +110,13 @@ class Planner:
             if self.trials.refines or not decision.needs_refined:
                 config = self._decide(decision, config)
         self.tried = config
-        return self._scale(self._choose_questions(config))
+        return self._scale(self._choose_questions(self._assume(config)))
+
+    def _assume(self, config: WeightingConfig) -> WeightingConfig:
+        """Return the settings with what is taken untried where trials cannot tell, unless time is limited."""
+        for decision in [] if self.trials.refines or self.clock.is_limited else self._wanted:
+            config = decision.untried(config)
+        return config
 
     def should_stop(self) -> bool:
         """Return whether there is no time for another trial."""
@@ -313,76 +282,6 @@ class Planner:
         self.cut.append("sizes: " + ", ".join(f"{name} {size:,}" for name, size in changed.items()))
         return replace(config, **changed)
 
-
-def first_length(found: Survey) -> int:
-    """Return the shortest length that reaches nearly all validation pairs that can be reached; 2 or more."""
-    enough = [n for n, share in enumerate(found.reached, 1) if share >= ENOUGH_REACHED * found.reached[-1]]
-    length = max(2, min(enough, default=2))
-    while length > 2 and found.walks[length - 1] > MAX_WALKS:
-        length -= 1
-    return length
-
-
-# What is decided, in order
-
-
-def longer_bodies(found: Survey, config: WeightingConfig) -> Iterator[Option]:
-    """Yield greater lengths, as long as bodies have not too many walks."""
-    for length in range(config.max_length + 1, MAX_LENGTH + 1):
-        if found.walks[length - 1] > MAX_WALKS:
-            return
-        yield Option(f"bodies up to {length}", _setting(max_length=length))
-
-
-def other_lengths(found: Survey, config: WeightingConfig) -> Iterator[Option]:
-    """Yield a shorter and a longer length that queries may choose besides."""
-    for length in (config.max_length - 1, config.max_length + 1):
-        if 2 <= length <= MAX_LENGTH and found.walks[length - 1] <= MAX_WALKS:
-            yield Option(f"bodies up to {length} for some queries", partial(_with_length, length))
-
-
-def _with_length(length: int, config: WeightingConfig) -> WeightingConfig:
-    """Return the settings with one more length to choose from."""
-    return replace(config, other_lengths=(*config.other_lengths, length))
-
-
-def more_kinds(found: Survey, config: WeightingConfig) -> Iterator[Option]:
-    """Yield all further kinds together, then each of them: together they may gain what none gains alone."""
-    further = tuple(kind for kind in KINDS if kind not in config.kinds)
-    together = [further] if len(further) > 1 else []
-    for kinds in (*together, *((kind,) for kind in further)):
-        plural = "s" if len(kinds) > 1 else ""
-        yield Option(f"kind{plural} {', '.join(kinds)}", partial(_with_kinds, more=kinds))
-
-
-def _with_kinds(config: WeightingConfig, more: Sequence[str]) -> WeightingConfig:
-    """Return the settings with more kinds of rules."""
-    return replace(config, kinds=tuple(dict.fromkeys((*config.kinds, *more))))
-
-
-def other_masking(found: Survey, config: WeightingConfig) -> Iterator[Option]:
-    """Yield the other way of masking where some validation pairs are linked by known facts, but not all."""
-    if 0 < found.linked_share < 1:
-        masking = "fact" if found.linked_share >= NEARLY_ALL else "both"
-        yield Option(f"masking {masking}", _setting(masking=masking))
-
-
-def dropout(found: Survey, config: WeightingConfig) -> Iterator[Option]:
-    """Yield dropout."""
-    yield Option(f"dropout {DROPOUT}", _setting(dropout=DROPOUT))
-
-
-def _setting(**settings: Any) -> Change:
-    return lambda config: replace(config, **settings)
-
-
-DECISIONS = (
-    Decision(("max_length",), longer_bodies, is_ladder=True),
-    Decision(("kinds",), more_kinds),
-    Decision(("masking",), other_masking),
-    Decision(("dropout",), dropout, needs_refined=True),
-    Decision(("other_lengths", "max_length"), other_lengths, needs_refined=True),
-)
 
 #: Settings of the neural model: where one is given, the model is trained.
 NEURAL = {each.name for config in (ModelConfig, TrainingConfig) for each in fields(config)} - {"seed"}
