@@ -34,7 +34,7 @@ def main() -> None:
 def measure(data: Path) -> Iterator[dict[str, Any]]:
     """Yield a row for each kind that queries may leave out."""
     split = load_split(data).without_test()
-    config = Planner(split, {"kinds": tuple(KINDS)}, Clock()).decide()
+    config = Planner(split, {"kinds": tuple(KINDS), "other_lengths": ()}, Clock()).decide()
     weighting = Weighting(split, config)
     with ThreadPoolExecutor(weighting.num_threads) as pool:
         pilots = weighting._pilot_all(weighting.queries, pool, lambda num: None)

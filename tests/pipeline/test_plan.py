@@ -226,17 +226,26 @@ def test_trials_refine_queries_where_that_is_little_work(planner, monkeypatch):
     found.decide()
     assert found.trials.refines
     every = found.trials.relations
-    work = 2 * found.survey.num_facts * 1000.0
-    monkeypatch.setattr(planning, "MIN_REFINED", len(every) // 3)
-    monkeypatch.setattr(planning, "MAX_REFINED_WORK", work / 3)
+    monkeypatch.setattr(planning, "MIN_REFINED", len(every[::3]))
+    work = 2 * 1000.0 * found._num_facts(every[::3])
+    monkeypatch.setattr(planning, "MAX_REFINED_WORK", work)
     found = planner(rank)
     found.decide()
-    assert found.trials.relations == every[1::3]
-    monkeypatch.setattr(planning, "MAX_REFINED_WORK", work / 4)  # too few relations
+    assert found.trials.relations == every[::3]
+    monkeypatch.setattr(planning, "MAX_REFINED_WORK", work - 1)  # which leaves too few relations
     found = planner(rank)
     config = found.decide()
     assert not found.trials.refines
     assert config.dropout == 0  # few questions do not tell
+
+
+def test_trials_do_not_refine_queries_with_fewer_validation_questions_than_they_have(planner, monkeypatch):
+    monkeypatch.setattr(planning, "MIN_REFINED", 1)
+    few, many = planner(lambda config: 0.5), TrialResult(np.ones(10**6), 1000.0, 1.0)
+    monkeypatch.setattr(
+        planning, "MAX_REFINED_WORK", 2 * 1000.0 * few._num_facts(few._relations_to_refine(many)) - 1
+    )
+    assert few._relations_to_refine(many) == []
 
 
 @pytest.mark.parametrize(
@@ -249,7 +258,25 @@ def test_where_few_questions_cannot_tell_queries_may_choose_a_shorter_length(
     monkeypatch.setattr(planning, "first_length", lambda found: length)
     found = planner(lambda config: 0.5, Clock(minutes))
     assert found.decide().lengths == lengths
+    assert not found.trials.refines
     assert not any(config.other_lengths for config in found.trials.tried)
+
+
+def test_no_shorter_length_is_taken_where_a_length_is_given_or_the_run_was_stopped(planner, monkeypatch):
+    monkeypatch.setattr(planning, "MAX_REFINED_WORK", 1.0)
+    assert planner(lambda config: 0.5, max_length=4).decide().lengths == (4,)
+    assert planner(lambda config: 0.5, max_length=None, other_lengths=()).decide().other_lengths == ()
+    stopped = planner(lambda config: 0.5)
+    stopped._ends = lambda: True
+    assert stopped.decide().other_lengths == ()
+
+
+def test_the_time_of_a_length_that_is_taken_untried_is_estimated(planner):
+    found = planner(lambda config: 0.5)
+    config = found.decide()
+    found.trials.refines = False
+    longer = replace(config, other_lengths=(1,))
+    assert found.estimate(longer).seconds > found.estimate(config).seconds
 
 
 def test_trials_do_not_refine_where_a_time_limit_leaves_no_time_for_it(planner):

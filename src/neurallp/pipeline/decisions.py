@@ -41,9 +41,9 @@ class Decision(NamedTuple):
     settings: tuple[str, ...]
     options: Callable[[Survey, WeightingConfig], Iterator[Option]]
     is_ladder: bool = False
-    #: Whether trials of few questions cannot tell, so that it is tried where trials refine queries.
+    #: Whether it is tried only where trials refine queries: on few questions its gain would be chance.
     needs_refined: bool = False
-    #: How the settings change where trials cannot tell, unless time is limited.
+    #: What is taken without a trial where trials do not refine, unless time is limited.
     untried: Change = _nothing
 
 
@@ -72,7 +72,7 @@ def other_lengths(found: Survey, config: WeightingConfig) -> Iterator[Option]:
 
 
 def _with_shorter(config: WeightingConfig) -> WeightingConfig:
-    """Return the settings with a shorter length to choose from, which takes little time."""
+    """Return the settings with a shorter length to choose from."""
     return _with_length(config.max_length - 1, config) if config.max_length > 2 else config
 
 

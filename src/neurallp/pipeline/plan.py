@@ -4,7 +4,6 @@ A setting is chosen where it raises the MRR of the same questions by more than t
 Settings that are given are not tried. Without a time limit no clock decides anything: equal data, equal plan.
 """
 
-import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -58,6 +57,9 @@ TRIAL_SHARE = 0.3
 #: a question to refine as one of a trial, which also mines. Both measured on four sets.
 FIRST_FIT_EFFORT = 2.0
 REFINING_EFFORT = 0.25
+
+#: How many times as long first fits take with a shorter length that no trial had, measured on three sets.
+LENGTHS_EFFORT = 1.3
 
 #: How many times as long a run takes as a trial that refines all queries, which does not thin.
 RUN_EFFORT = 2.0
@@ -113,9 +115,10 @@ class Planner:
         return self._scale(self._choose_questions(self._assume(config)))
 
     def _assume(self, config: WeightingConfig) -> WeightingConfig:
-        """Return the settings with what is taken untried where trials cannot tell, unless time is limited."""
-        for decision in [] if self.trials.refines or self.clock.is_limited else self._wanted:
-            config = decision.untried(config)
+        """Return the settings with what is taken untried: nothing where trials refine or time is limited."""
+        if not (self.trials.refines or self.clock.is_limited or self._ends()):
+            for decision in self._wanted:
+                config = decision.untried(config)
         return config
 
     def should_stop(self) -> bool:
@@ -155,18 +158,37 @@ class Planner:
         """Make the first trial. If enough queries can be refined with bounded work, all trials do that."""
         found = self.trials.run(config)
         if len(found.ranks):  # otherwise it was stopped before any query was fitted
-            work = 2 * self.survey.num_facts * found.entries
-            step = max(1, math.ceil(work / MAX_REFINED_WORK))
-            relations = space_relations(self.split, step)
-            if (step == 1 or len(relations) >= MIN_REFINED) and not self._ends():
-                found = self._refine(relations, step, config, found)
+            relations = self._relations_to_refine(found)
+            if relations and not self._ends():
+                found = self._refine(relations, config, found)
             self._record(f"bodies up to {config.max_length}", found, True)
 
-    def _refine(
-        self, relations: Sequence[int], step: int, config: WeightingConfig, few: TrialResult
-    ) -> TrialResult:
+    def _relations_to_refine(self, few: TrialResult) -> list[int]:
+        """Return all relations or every second, third, …, as trials can refine them with bounded work.
+
+        None where these are too few relations, or fewer validation questions than those of a trial of few.
+        """
+        asked, known = (
+            np.bincount(each[:, 1], minlength=len(self.split.relations))
+            for each in (self.split.valid, self.split.known.facts)
+        )
+        step = 0
+        while True:
+            step += 1
+            relations = space_relations(self.split, step)
+            if step > 1 and (len(relations) < MIN_REFINED or 2 * asked[relations].sum() < len(few.ranks)):
+                return []
+            if 2 * known[relations].sum() * few.entries <= MAX_REFINED_WORK:
+                return relations
+
+    def _num_facts(self, relations: Sequence[int]) -> int:
+        """Return the number of known facts of some relations."""
+        return int(np.isin(self.split.known.facts[:, 1], relations).sum())
+
+    def _refine(self, relations: Sequence[int], config: WeightingConfig, few: TrialResult) -> TrialResult:
         """Return the first trial that refines queries; if there is no time for such trials, that of few."""
-        if self._seconds_of_run(config, few) * self.max_trials / step <= self.limit.seconds_left:
+        share = self._num_facts(relations) / self.survey.num_facts
+        if self._seconds_of_run(config, few) * share * self.max_trials <= self.limit.seconds_left:
             self.trials.refine(relations)
             found = self.trials.run(config)
             if not self.should_stop():
@@ -259,9 +281,10 @@ class Planner:
         return first + trial.seconds_per_query * learned
 
     def _seconds_of_first_fits(self, config: WeightingConfig, trial: TrialResult) -> float:
-        """Return the time of the first fits of all queries, going by a trial; if it refines, of both."""
+        """Return the time of the first fits of all queries, going by a trial; if that refines, of all."""
         num_queries = 2 * len(np.unique(self.split.known.facts[:, 1]))
         effort = FIRST_FIT_EFFORT * config.num_pairs / WeightingConfig().num_pairs
+        effort *= LENGTHS_EFFORT if config.lengths != self.tried.lengths else 1.0
         return (1.0 if self.trials.refines else effort) * trial.seconds_per_query * num_queries
 
     def _scale(self, config: WeightingConfig) -> WeightingConfig:

@@ -59,13 +59,13 @@ class Trials:
         self.num_learned = int(
             np.clip(SHARE_LEARNED * len(split.known.facts) / num, MIN_LEARNED, NUM_LEARNED)
         )
-        #: Whether queries are refined on all their questions, rather than fitted on few.
+        #: Whether queries are refined as in a run, rather than fitted on few questions.
         self.refines = False
         self._weighting: Weighting | None = None
         self._done: dict[WeightingConfig, TrialResult] = {}
 
     def refine(self, relations: Sequence[int]) -> None:
-        """From now on refine the queries of some relations on all their questions."""
+        """From now on refine the queries of some relations, on as many questions as a run does."""
         self.refines, self._weighting, self._done = True, None, {}
         self.queries = self._both_ways(relations)
 
@@ -147,8 +147,8 @@ def draw_relations(split: Split, num_relations: int = NUM_RELATIONS) -> list[int
 
 
 def space_relations(split: Split, step: int) -> list[int]:
-    """Return every `step`-th of the relations with validation facts, sorted by their known facts."""
-    return _largest_first(split, np.bincount(split.known.facts[:, 1]))[step // 2 :: step]
+    """Return every `step`-th of the relations with validation facts by known facts, the largest first."""
+    return _largest_first(split, np.bincount(split.known.facts[:, 1]))[::step]
 
 
 def _largest_first(split: Split, sizes: Ids) -> list[int]:

@@ -242,6 +242,9 @@ def test_another_file_is_no_scored_model_and_a_damaged_one_is_refused(tmp_path):
     (tmp_path / "damaged").write_text('{"format": "neurallp scored rules, version 2", "relations": ["r"]}')
     with pytest.raises(FormatError, match="damaged: expected scored rules"):
         import_scored(tmp_path / "damaged")
+    (tmp_path / "older").write_text('{"format": "neurallp scored rules, version 1", "relations": ["r"]}')
+    with pytest.raises(FormatError, match=r"version 2. Export the model again"):
+        import_scored(tmp_path / "older")
 
 
 def test_a_misspelt_format_is_suggested(tmp_path):

@@ -12,7 +12,8 @@ from ..models.calibration import parse_calibration
 from ..schema import as_error, convert, decode_json
 from .scored import Described, from_scored, scored_rules
 
-FORMAT = "neurallp scored rules, version 2"
+NAME = "neurallp scored rules, version "
+FORMAT = f"{NAME}2"
 
 MEANING = (
     "score(source, query, entity) = sum over the query's rules of weights . (indicator, forward, backward); "
@@ -51,11 +52,15 @@ def render(weighted: WeightedRules, calibration: Calibration | None = None) -> s
 
 def recognizes(text: str) -> bool:
     """Return whether a text begins as this format does."""
-    return text.lstrip().startswith("{") and FORMAT in text[:200]
+    return text.lstrip().startswith("{") and NAME in text[:200]
 
 
 def parse_weighted(text: str, path: Path) -> tuple[WeightedRules, Calibration | None]:
     """Return the weighted rules of a text as `render` writes it, and their calibration where there is one."""
+    if FORMAT not in text[:200]:
+        raise FormatError(
+            f"{path}: this neurallp reads {FORMAT}. Export the model again with `neurallp export`."
+        )
     with as_error(
         lambda why: FormatError(f"{path}: expected scored rules as `neurallp export` writes them ({why}).")
     ):
