@@ -248,37 +248,6 @@ def test_trials_do_not_refine_queries_with_fewer_validation_questions_than_they_
     assert few._relations_to_refine(many) == []
 
 
-@pytest.mark.parametrize(
-    ("length", "minutes", "lengths"), [(4, None, (4, 3)), (2, None, (2,)), (4, 1000, (4,))]
-)
-def test_where_few_questions_cannot_tell_queries_may_choose_a_shorter_length(
-    planner, monkeypatch, length, minutes, lengths
-):
-    monkeypatch.setattr(planning, "MAX_REFINED_WORK", 1.0)
-    monkeypatch.setattr(planning, "first_length", lambda found: length)
-    found = planner(lambda config: 0.5, Clock(minutes))
-    assert found.decide().lengths == lengths
-    assert not found.trials.refines
-    assert not any(config.other_lengths for config in found.trials.tried)
-
-
-def test_no_shorter_length_is_taken_where_a_length_is_given_or_the_run_was_stopped(planner, monkeypatch):
-    monkeypatch.setattr(planning, "MAX_REFINED_WORK", 1.0)
-    assert planner(lambda config: 0.5, max_length=4).decide().lengths == (4,)
-    assert planner(lambda config: 0.5, max_length=None, other_lengths=()).decide().other_lengths == ()
-    stopped = planner(lambda config: 0.5)
-    stopped._ends = lambda: True
-    assert stopped.decide().other_lengths == ()
-
-
-def test_the_time_of_a_length_that_is_taken_untried_is_estimated(planner):
-    found = planner(lambda config: 0.5)
-    config = found.decide()
-    found.trials.refines = False
-    longer = replace(config, other_lengths=(1,))
-    assert found.estimate(longer).seconds > found.estimate(config).seconds
-
-
 def test_trials_do_not_refine_where_a_time_limit_leaves_no_time_for_it(planner):
     short, long = (planner(lambda config: 0.5, Clock(minutes)) for minutes in (0.5, 10**6))
     short.decide()

@@ -22,11 +22,6 @@ DROPOUT = 0.3
 Change = Callable[[WeightingConfig], WeightingConfig]
 
 
-def _nothing(config: WeightingConfig) -> WeightingConfig:
-    """Return the settings as they are."""
-    return config
-
-
 class Option(NamedTuple):
     """One value of a setting, in words, and how it changes the settings."""
 
@@ -43,8 +38,6 @@ class Decision(NamedTuple):
     is_ladder: bool = False
     #: Whether it is tried only where trials refine queries: on few questions its gain would be chance.
     needs_refined: bool = False
-    #: What is taken without a trial where trials do not refine, unless time is limited.
-    untried: Change = _nothing
 
 
 def first_length(found: Survey) -> int:
@@ -69,11 +62,6 @@ def other_lengths(found: Survey, config: WeightingConfig) -> Iterator[Option]:
     for length in (config.max_length - 1, config.max_length + 1):
         if 2 <= length <= MAX_LENGTH and found.walks[length - 1] <= MAX_WALKS:
             yield Option(f"bodies up to {length} for some queries", partial(_with_length, length))
-
-
-def _with_shorter(config: WeightingConfig) -> WeightingConfig:
-    """Return the settings with a shorter length to choose from."""
-    return _with_length(config.max_length - 1, config) if config.max_length > 2 else config
 
 
 def _with_length(length: int, config: WeightingConfig) -> WeightingConfig:
@@ -116,5 +104,5 @@ DECISIONS = (
     Decision(("kinds",), more_kinds),
     Decision(("masking",), other_masking),
     Decision(("dropout",), dropout, needs_refined=True),
-    Decision(("other_lengths", "max_length"), other_lengths, needs_refined=True, untried=_with_shorter),
+    Decision(("other_lengths", "max_length"), other_lengths, needs_refined=True),
 )

@@ -58,9 +58,6 @@ TRIAL_SHARE = 0.3
 FIRST_FIT_EFFORT = 2.0
 REFINING_EFFORT = 0.25
 
-#: How many times as long first fits take with a shorter length that no trial had, measured on three sets.
-LENGTHS_EFFORT = 1.3
-
 #: How many times as long a run takes as a trial that refines all queries, which does not thin.
 RUN_EFFORT = 2.0
 
@@ -112,14 +109,7 @@ class Planner:
             if self.trials.refines or not decision.needs_refined:
                 config = self._decide(decision, config)
         self.tried = config
-        return self._scale(self._choose_questions(self._assume(config)))
-
-    def _assume(self, config: WeightingConfig) -> WeightingConfig:
-        """Return the settings with what is taken untried: nothing where trials refine or time is limited."""
-        if not (self.trials.refines or self.clock.is_limited or self._ends()):
-            for decision in self._wanted:
-                config = decision.untried(config)
-        return config
+        return self._scale(self._choose_questions(config))
 
     def should_stop(self) -> bool:
         """Return whether there is no time for another trial."""
@@ -284,7 +274,6 @@ class Planner:
         """Return the time of the first fits of all queries, going by a trial; if that refines, of all."""
         num_queries = 2 * len(np.unique(self.split.known.facts[:, 1]))
         effort = FIRST_FIT_EFFORT * config.num_pairs / WeightingConfig().num_pairs
-        effort *= LENGTHS_EFFORT if config.lengths != self.tried.lengths else 1.0
         return (1.0 if self.trials.refines else effort) * trial.seconds_per_query * num_queries
 
     def _scale(self, config: WeightingConfig) -> WeightingConfig:
