@@ -227,7 +227,7 @@ def test_trials_refine_queries_where_that_is_little_work(planner, monkeypatch):
     assert found.trials.refines
     every = found.trials.relations
     monkeypatch.setattr(planning, "MIN_REFINED", len(every[::3]))
-    work = 2 * 1000.0 * found._num_facts(every[::3])
+    work = 2 * 1000.0 * found.sizes[every[::3]].sum()
     monkeypatch.setattr(planning, "MAX_REFINED_WORK", work)
     found = planner(rank)
     found.decide()
@@ -243,7 +243,7 @@ def test_trials_do_not_refine_queries_with_fewer_validation_questions_than_they_
     monkeypatch.setattr(planning, "MIN_REFINED", 1)
     few, many = planner(lambda config: 0.5), TrialResult(np.ones(10**6), 1000.0, 1.0)
     monkeypatch.setattr(
-        planning, "MAX_REFINED_WORK", 2 * 1000.0 * few._num_facts(few._relations_to_refine(many)) - 1
+        planning, "MAX_REFINED_WORK", 2 * 1000.0 * few.sizes[few._relations_to_refine(many)].sum() - 1
     )
     assert few._relations_to_refine(many) == []
 

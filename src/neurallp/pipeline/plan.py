@@ -92,6 +92,8 @@ class Planner:
         self.split = hold_out(split, seed) if held_out else split
         self.clock, self.limit = clock, clock.part(TRIAL_SHARE)
         self.survey = survey(self.split, held_out)
+        #: The number of known facts of each relation.
+        self.sizes = np.bincount(self.split.known.facts[:, 1], minlength=len(split.relations))
         self._ends = should_stop
         self.trials = Trials(self.split, seed, self.should_stop)
         self.log: list[Comparison] = []
@@ -158,26 +160,19 @@ class Planner:
 
         None where these are too few relations, or fewer validation questions than those of a trial of few.
         """
-        asked, known = (
-            np.bincount(each[:, 1], minlength=len(self.split.relations))
-            for each in (self.split.valid, self.split.known.facts)
-        )
+        asked = np.bincount(self.split.valid[:, 1], minlength=len(self.sizes))
         step = 0
         while True:
             step += 1
             relations = space_relations(self.split, step)
             if step > 1 and (len(relations) < MIN_REFINED or 2 * asked[relations].sum() < len(few.ranks)):
                 return []
-            if 2 * known[relations].sum() * few.entries <= MAX_REFINED_WORK:
+            if 2 * self.sizes[relations].sum() * few.entries <= MAX_REFINED_WORK:
                 return relations
-
-    def _num_facts(self, relations: Sequence[int]) -> int:
-        """Return the number of known facts of some relations."""
-        return int(np.isin(self.split.known.facts[:, 1], relations).sum())
 
     def _refine(self, relations: Sequence[int], config: WeightingConfig, few: TrialResult) -> TrialResult:
         """Return the first trial that refines queries; if there is no time for such trials, that of few."""
-        share = self._num_facts(relations) / self.survey.num_facts
+        share = self.sizes[relations].sum() / self.survey.num_facts
         if self._seconds_of_run(config, few) * share * self.max_trials <= self.limit.seconds_left:
             self.trials.refine(relations)
             found = self.trials.run(config)
@@ -248,8 +243,7 @@ class Planner:
 
     def _num_questions(self, max_questions: int) -> int:
         """Return the questions of all queries together, if each has at most `max_questions`."""
-        sizes = np.bincount(self.split.known.facts[:, 1])
-        return 2 * int(np.minimum(sizes, max_questions).sum())
+        return 2 * int(np.minimum(self.sizes, max_questions).sum())
 
     @property
     def plan_log(self) -> PlanLog:
@@ -272,7 +266,7 @@ class Planner:
 
     def _seconds_of_first_fits(self, config: WeightingConfig, trial: TrialResult) -> float:
         """Return the time of the first fits of all queries, going by a trial; if that refines, of all."""
-        num_queries = 2 * len(np.unique(self.split.known.facts[:, 1]))
+        num_queries = 2 * np.count_nonzero(self.sizes)
         effort = FIRST_FIT_EFFORT * config.num_pairs / WeightingConfig().num_pairs
         return (1.0 if self.trials.refines else effort) * trial.seconds_per_query * num_queries
 

@@ -129,8 +129,8 @@ class Trials:
         return questions[np.sort(order[:NUM_VALID])]
 
 
-def draw_relations(split: Split, num_relations: int = NUM_RELATIONS) -> list[int]:
-    """Return relations that stand for all validation facts; at most so many.
+def draw_relations(split: Split) -> list[int]:
+    """Return relations that stand for all validation facts.
 
     They are evenly spaced among the validation facts, sorted by the size of their relation, so that large
     relations are drawn for certain and small ones in proportion.
@@ -138,8 +138,8 @@ def draw_relations(split: Split, num_relations: int = NUM_RELATIONS) -> list[int
     sizes = np.bincount(split.valid[:, 1], minlength=len(split.relations))
     left = _largest_first(split, sizes)
     drawn: list[int] = []
-    while left and len(drawn) < num_relations:
-        num, ends = num_relations - len(drawn), np.cumsum(sizes[left])
+    while left and len(drawn) < NUM_RELATIONS:
+        num, ends = NUM_RELATIONS - len(drawn), np.cumsum(sizes[left])
         places = np.searchsorted(ends, (np.arange(num) + 0.5) / num * ends[-1], side="right")
         drawn += [left[place] for place in np.unique(places)]
         left = [r for r in left if r not in drawn]
@@ -147,7 +147,7 @@ def draw_relations(split: Split, num_relations: int = NUM_RELATIONS) -> list[int
 
 
 def space_relations(split: Split, step: int) -> list[int]:
-    """Return every `step`-th of the relations with validation facts by known facts, the largest first."""
+    """Return every `step`-th of the relations with validation facts, beginning with the largest."""
     return _largest_first(split, np.bincount(split.known.facts[:, 1]))[::step]
 
 
