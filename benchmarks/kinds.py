@@ -40,7 +40,7 @@ def measure(data: Path) -> Iterator[dict[str, Any]]:
         pilots = weighting._pilot_all(weighting.queries, pool, lambda num: None)
     choices = choose_settings(pilots).values()
     for (_, setting), gains in pool_gains(pilots).items():
-        able = [choice for choice in choices if setting in choice.pilot.settings]
+        able = [choice for choice in choices if setting in choice.fit.settings]
         for kind in setting.left_out:
             yield {
                 "data": data.name,

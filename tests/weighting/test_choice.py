@@ -45,7 +45,7 @@ def test_rules_are_taken_by_importance_for_what_they_predict_within_a_budget():
 
 def choose(pilots):
     """Return the rules and weights of each query under its choice."""
-    return {query: each.pilot.weighted(each.column) for query, each in choose_settings(pilots).items()}
+    return {query: each.weighted for query, each in choose_settings(pilots).items()}
 
 
 def test_a_penalty_is_chosen_on_validation_by_a_query_that_has_enough_and_else_in_common():

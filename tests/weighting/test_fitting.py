@@ -431,7 +431,7 @@ def test_a_run_that_is_stopped_returns_complete_rules_and_says_what_was_not_refi
 
 def test_the_longer_a_run_the_more_is_refined_and_the_better_it_answers(split, program):
     runs = [
-        Weighting(split, QUICK, num_threads=1).run(should_stop=stop_after(num)) for num in (0, 3000, 10**9)
+        Weighting(split, QUICK, num_threads=1).run(should_stop=stop_after(num)) for num in (0, 1500, 10**9)
     ]
     assert len(runs[0].unrefined) > len(runs[1].unrefined) > len(runs[2].unrefined) == 0
     assert arrays_of(runs[2]) == arrays_of(program.weighted_rules)

@@ -15,6 +15,7 @@ import numpy as np
 from ..graph.arrays import Floats, Ids
 from ..graph.questions import Questions
 from .query_fit import FitResult, QueryFit, Setting
+from .weighted_rules import WeightedQuery
 
 #: How many validation questions the mean over all queries counts as, in the choice of one.
 SHARED = 100
@@ -50,12 +51,27 @@ Key = tuple[int, Setting]
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The settings chosen for a query: the fit of one length, a penalty, and kinds that are left out."""
+    """The weights chosen for a query, a column of a fit, and the settings to go on with.
 
-    pilot: FitResult
-    column: int  # of the fit's weights; where several kinds are left out, without the worst of them
+    In a first fit each column leaves out one kind at most: where several are left out, the column chosen is
+    that without the worst of them.
+    """
+
+    fit: FitResult
+    column: int
     penalty: float
     left_out: frozenset[str]
+
+    @property
+    def reciprocal_ranks(self) -> Floats:
+        """The reciprocal ranks of the query's validation questions."""
+        ranks: Floats = self.fit.reciprocal_ranks[:, self.column]
+        return ranks
+
+    @property
+    def weighted(self) -> WeightedQuery:
+        """The rules with a weight."""
+        return self.fit.weighted(self.column)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +113,23 @@ def choose_settings(pilots: Mapping[int, Sequence[FitResult]]) -> dict[int, Choi
     """
     pooled = pool_gains(pilots)
     return {query: _choose(fits, pooled) for query, fits in pilots.items()}
+
+
+def choose_refined(choices: Mapping[int, Choice], refined: Mapping[int, FitResult]) -> dict[int, Choice]:
+    """Return the refined weights of queries, without rules that predict rarely where these do not help.
+
+    A fit with such rules has a second column without them. They must gain more than the standard error of the
+    mean gain over all queries, which counts as in the choice of settings. Without validation they are used.
+    """
+    tried = {query: fit for query, fit in refined.items() if len(fit.settings) > 1}
+    gains = {query: fit.reciprocal_ranks[:, 0] - fit.reciprocal_ranks[:, 1] for query, fit in tried.items()}
+    pooled = np.concatenate([np.zeros(0), *gains.values()])
+    least, found = standard_error(pooled), {}
+    for query, fit in refined.items():
+        column = int(query in tried and _expected_gain(gains[query], pooled) <= least)
+        left_out = choices[query].left_out | fit.settings[column].left_out
+        found[query] = Choice(fit, column, choices[query].penalty, left_out)
+    return found
 
 
 def pool_gains(pilots: Mapping[int, Sequence[FitResult]]) -> dict[Key, Floats]:

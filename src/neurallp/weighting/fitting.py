@@ -5,11 +5,12 @@ indicator that it predicts it, and a forward and a backward value (for chains, r
 logarithmic scale). A query has a weight for each of them.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..graph.arrays import Ids
 from ..graph.compilation import num_cores
 from ..graph.knowledge_base import Split
 from ..graph.questions import KnownAnswers, Questions, ask_both_ways
-from .choice import Choice, Trial, choose_level, choose_settings
+from .choice import Choice, Trial, choose_level, choose_refined, choose_settings
 from .graph_index import GraphIndex
 from .kinds import get_kind, get_kinds
 from .kinds.base import Candidate, Kind
@@ -103,22 +104,25 @@ class Weighting:
         """Return the weighted rules.
 
         Every query first gets a cheap fit on few questions, which chooses its settings; then queries are
-        refined, those with most facts first. `on_done` is called with a number of facts, in all twice the
-        number of facts of the graph. Once `should_stop` returns True, the rules so far are returned: queries
-        without a fit have their prior alone, and `unrefined` lists those not refined. Where there is no
-        validation part, a `validator` with a part of the facts held out makes the cheap fits.
+        refined, those with most facts first, and thinned out. `on_done` is called with a number of facts, in
+        all twice the number of facts of the graph. Once `should_stop` returns True, the rules so far are
+        returned: queries without a fit have their prior alone, and `unrefined` lists those not refined. Where
+        there is no validation part, a `validator` with a part of the facts held out makes the choices.
         """
         self.should_stop = should_stop
         first = validator or self
         first.should_stop, first.on_fit = should_stop, self.on_fit
+        on_pilot, on_refined, on_thinned, *on_chosen = share_progress(on_done, 3 if first is self else 4)
         pool = ThreadPoolExecutor(self.num_threads)
         try:
-            pilots = first._pilot_all(self.queries, pool, on_done)
-            choices = choose_settings(pilots)
-            refined = self._refine_all(choices, pool, on_done)
+            choices = choose_settings(first._pilot_all(self.queries, pool, on_pilot))
+            if first is not self:
+                choices |= choose_refined(choices, first._refine_rare(choices, pool, *on_chosen))
+            refined = choose_refined(choices, self._refine_all(choices, pool, on_refined))
+            thinned = self._thin_all(refined, pool, on_thinned)
         finally:
             pool.shutdown(cancel_futures=True)  # after Ctrl-C only queries that have begun are waited for
-        return self._assemble(choices, refined)
+        return self._assemble(choices, refined, thinned)
 
     def trial(
         self, queries: Sequence[int], config: WeightingConfig | None = None, *, refined: bool = False
@@ -128,11 +132,11 @@ class Weighting:
         with ThreadPoolExecutor(self.num_threads) as pool:
             pilots = other._pilot_all(queries, pool, lambda num: None)
             choices = choose_settings(pilots) if refined else {}
-            fits = other._refine_all(choices, pool, lambda num: None)
+            chosen = choose_refined(choices, other._refine_all(choices, pool, lambda num: None))
         # Cheap fits are those of the middle setting: a choice of each query on so few questions would favour
         # settings with more to choose from.
         cheap = {query: fits[0].middle_ranks for query, fits in pilots.items()}
-        ranks = {query: fit.middle_ranks for query, fit in fits.items()} if refined else cheap
+        ranks = {query: each.reciprocal_ranks for query, each in chosen.items()} if refined else cheap
         entries = {query: fits[0].entries_per_question for query, fits in pilots.items()}
         return Trial(ranks, entries, {query: other.num_questions(query) for query in pilots})
 
@@ -150,17 +154,21 @@ class Weighting:
         num = int(np.minimum(sources, self.config.max_per_source).sum())
         return min(num, self.config.max_questions) + len(self.valid.get(query, ()))
 
-    def _assemble(self, choices: Mapping[int, Choice], refined: Mapping[int, FitResult]) -> WeightedRules:
+    def _assemble(
+        self,
+        choices: Mapping[int, Choice],
+        refined: Mapping[int, Choice],
+        thinned: Mapping[int, FitResult],
+    ) -> WeightedRules:
         """Return the rules of all queries at the level of thinning that is best for all together."""
-        level = choose_level([each.reciprocal_ranks for each in refined.values()])
+        level = choose_level([each.reciprocal_ranks for each in thinned.values()])
         found: dict[int, WeightedQuery] = {}
         for query in self.queries:
-            if query in refined:
-                found[query] = refined[query].weighted(level)
-            elif query in choices:
-                found[query] = choices[query].pilot.weighted(choices[query].column)
+            chosen = refined.get(query, choices.get(query))
+            if query in thinned:
+                found[query] = thinned[query].weighted(level)
             else:
-                found[query] = self._prior_only(query)
+                found[query] = self._prior_only(query) if chosen is None else chosen.weighted
         kb, unrefined = self.index.kb, tuple(query for query in self.queries if query not in refined)
         excludes_linked = self.edge_masking.excludes_linked
         return WeightedRules(kb.relations, kb.reflexive_relations, found, excludes_linked, unrefined)
@@ -177,14 +185,42 @@ class Weighting:
     ) -> dict[int, list[FitResult]]:
         """Return the cheap fits of queries, for each of the lengths; of as many as there is time for."""
         found = self._map(Worker.first_fits, [(query,) for query in queries], pool)
-        return self._collect(queries, found, lambda num: on_done(num // 2))
+        return self._collect(queries, found, on_done)
 
     def _refine_all(
         self, choices: Mapping[int, Choice], pool: Executor, on_done: Callable[[int], None]
     ) -> dict[int, FitResult]:
         """Return the refined weights of queries; of as many as there is time for."""
         found = self._map(Worker.refine, [*choices.items()], pool)
-        return self._collect([*choices], found, lambda num: on_done(num - num // 2))
+        return self._collect([*choices], found, on_done)
+
+    def _refine_rare(
+        self, choices: Mapping[int, Choice], pool: Executor, on_done: Callable[[int], None]
+    ) -> dict[int, FitResult]:
+        """Return the refined weights of queries with rules that predict rarely, with and without these."""
+        wanted = self._select(choices, lambda choice: choice.fit.has_rare, on_done)
+        return self._refine_all(wanted, pool, on_done)
+
+    def _thin_all(
+        self, choices: Mapping[int, Choice], pool: Executor, on_done: Callable[[int], None]
+    ) -> dict[int, FitResult]:
+        """Return the weights of queries with fewer rules; of as many as there is time and need for."""
+        limit = self.config.max_rules or (0 if self.config.thinning else math.inf)
+        wanted = self._select(choices, lambda choice: len(choice.fit.used(choice.column)) > limit, on_done)
+        found = self._map(Worker.thin, [*wanted.items()], pool)
+        return self._collect([*wanted], found, on_done)
+
+    def _select(
+        self,
+        choices: Mapping[int, Choice],
+        is_wanted: Callable[[Choice], bool],
+        on_done: Callable[[int], None],
+    ) -> dict[int, Choice]:
+        """Return the choices that are wanted; with the others a stage is done already."""
+        wanted = {query: choice for query, choice in choices.items() if is_wanted(choice)}
+        for query in choices.keys() - wanted.keys():
+            on_done(len(self.questions[query]))
+        return wanted
 
     def _map(
         self, work: Callable[..., T], tasks: Sequence[tuple[Any, ...]], pool: Executor
@@ -219,6 +255,22 @@ class Weighting:
             worker = Worker(self)
         yield worker
         self._idle.append(worker)
+
+
+def share_progress(on_done: Callable[[int], None], num_stages: int) -> list[Callable[[int], None]]:
+    """Return a callback for each stage; all stages together tell `on_done` of each number once.
+
+    >>> seen = []
+    >>> for on_stage in share_progress(seen.append, 4):
+    ...     on_stage(10)
+    >>> seen
+    [2, 3, 2, 3]
+    """
+
+    def tell(stage: int, num: int) -> None:
+        on_done((stage + 1) * num // num_stages - stage * num // num_stages)
+
+    return [partial(tell, stage) for stage in range(num_stages)]
 
 
 def _by_query(triples: Ids, num_relations: int) -> dict[int, Questions]:

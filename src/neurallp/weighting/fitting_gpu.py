@@ -42,7 +42,7 @@ class GpuWeighting(Weighting):
         self, queries: Sequence[int], pool: Executor, on_done: Callable[[int], None]
     ) -> dict[int, list[FitResult]]:
         fits = map(self._pilot, queries, pool.map(self._find, queries))
-        return self._collect(queries, fits, lambda num: on_done(num // 2))
+        return self._collect(queries, fits, on_done)
 
     def _find(self, query: int) -> list[tuple[Candidate, ...]]:
         with self._worker() as worker:

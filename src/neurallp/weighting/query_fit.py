@@ -67,25 +67,35 @@ class FitResult:
         ranks: Floats = self.reciprocal_ranks[:, self.middle]
         return ranks
 
+    @property
+    def has_rare(self) -> bool:
+        """Whether some of the rules predict rarely."""
+        return any(get_kind(kind).predicts_rarely for kind in {rule.kind for rule in self.rules})
+
+    def used(self, setting: int) -> Ids:
+        """Return the numbers of the rules with a weight other than 0 under one setting."""
+        return np.flatnonzero(self.weights[:, :, setting].any(axis=1))
+
     def weighted(self, setting: int) -> WeightedQuery:
         """Return the rules with their weights under one setting, without those whose weights are all 0."""
-        weights = self.weights[:, :, setting]
-        used = np.flatnonzero(weights.any(axis=1))
+        used = self.used(setting)
         rules = tuple(self.rules[rule] for rule in used)
-        return WeightedQuery(rules, weights[used].copy(), self.confidences[used])
+        return WeightedQuery(rules, self.weights[used, :, setting], self.confidences[used])
 
     def best_rules(
         self, budget: float, given: Collection[Candidate] = (), left_out: Collection[str] = ()
     ) -> tuple[Candidate, ...]:
         """Return the best rules with a weight that predict at most `budget` entities for a question.
 
-        A rule that predicts four times as many entities must be twice as important. Those given are taken
-        besides: they do not count towards the budget. Kinds that are left out have none.
+        A rule that predicts four times as many entities must be twice as important. Those given, and those
+        that predict rarely, are taken besides: they do not count towards the budget. The latter need no
+        weight. Kinds that are left out have none.
         """
+        rare = np.array([get_kind(rule.kind).predicts_rarely for rule in self.rules], dtype=np.bool_)
         found = np.array([rule not in given for rule in self.rules], dtype=np.bool_)
         wanted = np.array([rule.kind not in left_out for rule in self.rules], dtype=np.bool_)
-        costs = self.num_predicted * found
-        used = np.flatnonzero((self.importance != 0) & wanted)
+        costs = self.num_predicted * found * ~rare
+        used = np.flatnonzero(((self.importance != 0) | rare) & wanted)
         used = used[np.argsort(-self.importance[used] / np.sqrt(1 + costs[used]), kind="stable")]
         kept = used[within_budget(costs[used], budget)]
         return tuple(self.rules[rule] for rule in np.sort(kept))

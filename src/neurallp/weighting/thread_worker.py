@@ -172,36 +172,63 @@ class Worker:
         return fit.validated(MAX_JUDGED)
 
     def _settings(self, kinds: Collection[str]) -> list[Setting]:
-        """Return every penalty, and the middle one without each kind that is optional and not given."""
+        """Return every penalty, and the middle one without each kind that a query may leave out at once."""
         settings = [Setting(penalty) for penalty in self.config.penalties]
         middle = settings[len(settings) // 2]
+        names = [kind.name for kind in self._optional(kinds) if not kind.predicts_rarely]
+        return settings + [middle._replace(left_out=frozenset({name})) for name in names]
+
+    def _optional(self, kinds: Collection[str]) -> list[Kind]:
+        """Return those of some kinds that a query may leave out; given rules are never left out."""
         found = get_kinds(set(kinds) - self.weighting.given_kinds)
-        optional = (kind.name for kind in found if kind.is_optional)
-        return settings + [middle._replace(left_out=frozenset({name})) for name in optional]
+        return [kind for kind in found if kind.is_optional]
 
     def refine(self, query: int, choice: Choice) -> FitResult:
         """Return the weights of a query's rules, fitted on more questions under the settings chosen.
 
-        Of the rules that the cheap fit gave a weight the best are taken, within the budget of feature values.
-        There is a column of weights for each level of thinning.
+        Of the rules that the cheap fit gave a weight the best are taken, within the budget of feature values,
+        and all that predict rarely. Where there are such, a second column of weights is without them.
         """
         questions = self.learning_questions(query)
         fit = self._refined(query, choice, questions)
-        if self.config.max_rules is not None:
-            reduce_rules(fit, questions, self.config.max_rules)
-        levels = thin(fit, questions) if self.config.thinning and not self.config.max_rules else [fit.values]
-        return fit.with_values(np.hstack(levels)).validated()
+        fit.learn(questions)
+        return fit.validated()
 
     def _refined(self, query: int, choice: Choice, questions: Questions) -> QueryFit:
-        """Return the fit of the best rules on all questions, under the settings chosen."""
-        pilot, given = choice.pilot, frozenset(self.weighting.given.get(query, ()))
-        rules = pilot.best_rules(self.config.max_entries, given, choice.left_out)
+        """Return the fit of the best rules, to be made on all questions under the settings chosen."""
+        given = frozenset(self.weighting.given.get(query, ()))
+        rules = choice.fit.best_rules(self.config.max_entries, given, choice.left_out)
+        kinds = {rule.kind for rule in rules}
+        rare = frozenset(kind.name for kind in self._optional(kinds) if kind.predicts_rarely)
+        return self._continue(query, choice, rules, questions, [frozenset(), rare] if rare else [frozenset()])
+
+    def thin(self, query: int, choice: Choice) -> FitResult:
+        """Return a query's refined weights with fewer rules: those of each level, or of `max_rules` rules."""
+        questions = self.learning_questions(query)
+        rules = tuple(choice.fit.rules[rule] for rule in choice.fit.used(choice.column))
+        fit = self._continue(query, choice, rules, questions)
+        if self.config.max_rules is None:
+            levels = thin(fit, questions)
+        else:
+            reduce_rules(fit, questions, self.config.max_rules)
+            levels = [fit.values]
+        return fit.with_values(np.hstack(levels)).validated()
+
+    def _continue(
+        self,
+        query: int,
+        choice: Choice,
+        rules: tuple[Candidate, ...],
+        questions: Questions,
+        left_out: Sequence[frozenset[str]] = (frozenset(),),
+    ) -> QueryFit:
+        """Return a fit of rules that begins with the weights chosen; a setting for each kinds left out."""
         # The loss is a mean: a penalty chosen on few questions counts for less on more of them, and so does
         # dropout, which has a similar effect.
         share = min(1.0, self.config.num_pilot / len(questions))
-        fit = self._start(query, rules, (Setting(share * choice.penalty),), share * self.config.dropout)
-        fit.start_from(pilot.rules, pilot.weights[:, :, choice.column])
-        fit.learn(questions)
+        settings = [Setting(share * choice.penalty, kinds) for kinds in left_out]
+        fit = self._start(query, rules, settings, share * self.config.dropout)
+        fit.start_from(choice.fit.rules, choice.fit.weights[:, :, choice.column])
         return fit
 
     def _start(

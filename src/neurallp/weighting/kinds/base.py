@@ -106,6 +106,9 @@ class Kind(ABC):
     penalty = 1.0
     #: Whether a query may do without the rules of this kind, where that validates better.
     is_optional = True
+    #: Whether each rule predicts so rarely that the few questions of a first fit are no evidence about it:
+    #: refined fits then have all rules of the kind, and decide whether the query does without them.
+    predicts_rarely = False
     #: Whether candidates depend on the maximum length of a body.
     depends_on_length = False
     #: Whether candidates are found besides given ones, not only where none are given.

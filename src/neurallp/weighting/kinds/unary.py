@@ -63,6 +63,7 @@ class Unary(Kind):
 
     name = "unary"
     num_features = 1
+    predicts_rarely = True
     penalty = PENALTY
 
     def find(self, search: CandidateSearch, query: int, max_length: int) -> list[Candidate]:
