@@ -9,8 +9,10 @@ from neurallp.weighting.choice import (
     LEVELS,
     MAX_TOLERANCE,
     MIN_TOLERANCE,
+    Choice,
     Trial,
     choose_level,
+    choose_refined,
     choose_settings,
     reduce_rules,
     thin,
@@ -18,6 +20,7 @@ from neurallp.weighting.choice import (
 )
 from neurallp.weighting.fitting import Weighting
 from neurallp.weighting.fitting_kernels import Dropout, batch_gradient
+from neurallp.weighting.kinds.base import Candidate
 from neurallp.weighting.query_fit import FitResult, Setting
 
 
@@ -41,6 +44,44 @@ def test_rules_are_taken_by_importance_for_what_they_predict_within_a_budget():
     assert fit.best_rules(2) == (rules[3],)
     assert fit.best_rules(2, given={rules[0]}) == (rules[0], rules[3])
     assert fit.best_rules(102, left_out={"chain"}) == ()
+
+
+def test_rules_that_predict_rarely_need_no_weight_and_do_not_count_towards_the_budget():
+    rules = (*chain_rules((0,), (1,)), Candidate("unary", (0,), "anna"), Candidate("unary", (0,), "bob"))
+    importance, predicted = np.array([3.0, 4.0, 0.0, 1.0]), np.array([99.0, 3.0, 50.0, 1.0])
+    fit = FitResult(
+        (Setting(0.0),), rules, np.ones((4, 3, 1)), np.ones(4), np.ones((1, 1)), importance, predicted
+    )
+    assert fit.has_rare
+    assert fit.best_rules(3) == rules[1:]
+    assert fit.best_rules(3, left_out={"unary"}) == rules[1:2]
+
+
+def refined(reciprocal_ranks, left_out=("unary",)):
+    """Return refined weights with all rules, and without those that predict rarely, by question."""
+    settings = (Setting(0.2), Setting(0.2, frozenset(left_out)))[: len(reciprocal_ranks[0])]
+    ranks, rules, one = np.array(reciprocal_ranks), tuple(chain_rules((0,))), np.ones(1)
+    return FitResult(settings, rules, np.ones((1, 3, len(settings))), one, ranks, one, one)
+
+
+def decide(fits):
+    """Return the columns and the kinds left out of refined fits, after a first fit without `near`."""
+    first = Choice(fitted([]), 1, 0.2, frozenset({"near"}))
+    chosen = choose_refined(dict.fromkeys(range(len(fits)), first), dict(enumerate(fits)))
+    return [(each.column, sorted(each.left_out - {"near"})) for each in chosen.values()]
+
+
+def test_rules_that_predict_rarely_are_left_out_where_refined_fits_validate_no_better_with_them():
+    useful, useless = refined([[0.9, 0.5]] * 200), refined([[0.1, 0.6]] * 100)
+    few, absent = refined([[0.4, 0.5]] * 3), refined([[0.3]] * 50)
+    assert decide([useful, useless, few, absent]) == [(0, []), (1, ["unary"]), (0, []), (0, [])]
+    noisy = refined([[0.5, 0.0], [0.5, 0.98]] * 10)  # a gain of .01, with a standard error of .11
+    assert decide([noisy]) == [(1, ["unary"])]
+
+
+def test_without_validation_rules_that_predict_rarely_are_used():
+    fit = refined([[0.5, 0.5]])
+    assert decide([replace(fit, reciprocal_ranks=fit.reciprocal_ranks[:0])]) == [(0, [])]
 
 
 def choose(pilots):

@@ -494,6 +494,54 @@ def test_rules_that_a_first_fit_gives_up_are_not_missed_by_the_weights_of_the_ot
     assert any(not np.allclose(kept.weights[i], left.weights[j]) for i, j in both)
 
 
+@pytest.fixture(scope="module")
+def shops():
+    """What a shop sells follows from its kind, and one in ten shops lacks the fact: a rule for each kind."""
+    facts, held_out = [], []
+    for number in range(240):
+        shop, kind = f"s{number}", number % 6
+        facts += [(shop, "is_a", f"kind{kind}"), (shop, "in", f"town{number % 7}")]
+        (held_out if number % 10 == 0 else facts).append((shop, "sells", f"goods{kind}"))
+    return name_parts({"train": facts, "valid": held_out})
+
+
+FEW_QUESTIONS = replace(QUICK, kinds=("prior", "unary"), num_pilot=4, thinning=False)
+
+
+def unary_of(weighted, query):
+    return {rule.end for rule in weighted.queries[query].rules if rule.kind == "unary"}
+
+
+def test_rules_with_constants_are_judged_by_refined_fits_not_by_the_few_questions_of_first_ones(shops):
+    weighting, query = Weighting(shops, FEW_QUESTIONS), shops.relations.id("sells")
+    with weighting._worker() as worker:
+        pilots = worker.first_fits(query)
+        choice = choose_settings({query: pilots})[query]
+        fit = worker.refine(query, choice)
+    assert not any(setting.left_out for setting in pilots[0].settings)
+    assert {rule.end for rule in choice.weighted.rules if rule.end} < {f"kind{kind}" for kind in range(6)}
+    assert [setting.left_out for setting in fit.settings] == [frozenset(), {"unary"}]
+    rare = np.array([rule.kind == "unary" for rule in fit.rules])
+    assert fit.weights[rare, 0, 0].any()
+    assert not fit.weights[rare, :, 1].any()
+    assert fit.reciprocal_ranks.mean(axis=0)[0] > fit.reciprocal_ranks.mean(axis=0)[1] + 0.3
+    assert unary_of(weighting.run(), query) >= {f"kind{kind}" for kind in range(6)}
+
+
+def test_where_no_fact_is_left_to_validate_facts_held_out_judge_rules_with_constants(shops):
+    """Here the facts held out contradict what the others suggest."""
+    query, blind = shops.relations.id("sells"), replace(shops, valid=shops.valid[:0])
+    contrary = shops.valid.copy()
+    contrary[:, 2] = np.roll(contrary[:, 2], 1)
+    validator, seen = Weighting(replace(shops, valid=contrary), FEW_QUESTIONS), []
+    alone, validated = (
+        Weighting(blind, FEW_QUESTIONS).run(seen.append, validator=each) for each in (None, validator)
+    )
+    assert sum(seen) == 2 * (2 * len(shops.train))
+    assert unary_of(alone, query)
+    assert not unary_of(validated, query)
+
+
 class RecordingFit(QueryFit):
     """A fit that keeps the weights after each few batches."""
 

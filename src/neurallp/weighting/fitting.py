@@ -32,6 +32,9 @@ from .weighted_rules import WeightedQuery, WeightedRules
 
 T = TypeVar("T")
 
+#: Called with a query once a stage is done with it.
+OnQuery = Callable[[int], None]
+
 #: Rules that are given to be weighted, for each query.
 Candidates = Mapping[int, Sequence[Candidate]]
 
@@ -112,7 +115,9 @@ class Weighting:
         self.should_stop = should_stop
         first = validator or self
         first.should_stop, first.on_fit = should_stop, self.on_fit
-        on_pilot, on_refined, on_thinned, *on_chosen = share_progress(on_done, 3 if first is self else 4)
+        sizes = {query: len(questions) for query, questions in self.questions.items()}
+        stages = share_progress(sizes, on_done, 3 if first is self else 4)
+        on_pilot, on_refined, on_thinned, *on_chosen = stages
         pool = ThreadPoolExecutor(self.num_threads)
         try:
             choices = choose_settings(first._pilot_all(self.queries, pool, on_pilot))
@@ -130,9 +135,9 @@ class Weighting:
         """Return what the cheap fits of some queries, or refined ones, validate to, with other settings."""
         other = self if config is None else self.with_config(config)
         with ThreadPoolExecutor(self.num_threads) as pool:
-            pilots = other._pilot_all(queries, pool, lambda num: None)
+            pilots = other._pilot_all(queries, pool, lambda query: None)
             choices = choose_settings(pilots) if refined else {}
-            chosen = choose_refined(choices, other._refine_all(choices, pool, lambda num: None))
+            chosen = choose_refined(choices, other._refine_all(choices, pool, lambda query: None))
         # Cheap fits are those of the middle setting: a choice of each query on so few questions would favour
         # settings with more to choose from.
         cheap = {query: fits[0].middle_ranks for query, fits in pilots.items()}
@@ -181,28 +186,28 @@ class Weighting:
     # Stages, query by query
 
     def _pilot_all(
-        self, queries: Sequence[int], pool: Executor, on_done: Callable[[int], None]
+        self, queries: Sequence[int], pool: Executor, on_done: OnQuery
     ) -> dict[int, list[FitResult]]:
         """Return the cheap fits of queries, for each of the lengths; of as many as there is time for."""
         found = self._map(Worker.first_fits, [(query,) for query in queries], pool)
         return self._collect(queries, found, on_done)
 
     def _refine_all(
-        self, choices: Mapping[int, Choice], pool: Executor, on_done: Callable[[int], None]
+        self, choices: Mapping[int, Choice], pool: Executor, on_done: OnQuery
     ) -> dict[int, FitResult]:
         """Return the refined weights of queries; of as many as there is time for."""
         found = self._map(Worker.refine, [*choices.items()], pool)
         return self._collect([*choices], found, on_done)
 
     def _refine_rare(
-        self, choices: Mapping[int, Choice], pool: Executor, on_done: Callable[[int], None]
+        self, choices: Mapping[int, Choice], pool: Executor, on_done: OnQuery
     ) -> dict[int, FitResult]:
         """Return the refined weights of queries with rules that predict rarely, with and without these."""
         wanted = self._select(choices, lambda choice: choice.fit.has_rare, on_done)
         return self._refine_all(wanted, pool, on_done)
 
     def _thin_all(
-        self, choices: Mapping[int, Choice], pool: Executor, on_done: Callable[[int], None]
+        self, choices: Mapping[int, Choice], pool: Executor, on_done: OnQuery
     ) -> dict[int, FitResult]:
         """Return the weights of queries with fewer rules; of as many as there is time and need for."""
         limit = self.config.max_rules or (0 if self.config.thinning else math.inf)
@@ -214,12 +219,12 @@ class Weighting:
         self,
         choices: Mapping[int, Choice],
         is_wanted: Callable[[Choice], bool],
-        on_done: Callable[[int], None],
+        on_done: OnQuery,
     ) -> dict[int, Choice]:
         """Return the choices that are wanted; with the others a stage is done already."""
         wanted = {query: choice for query, choice in choices.items() if is_wanted(choice)}
         for query in choices.keys() - wanted.keys():
-            on_done(len(self.questions[query]))
+            on_done(query)
         return wanted
 
     def _map(
@@ -233,13 +238,11 @@ class Weighting:
 
         return pool.map(run, tasks)
 
-    def _collect(
-        self, queries: Iterable[int], found: Iterable[Any], on_done: Callable[[int], None]
-    ) -> dict[int, Any]:
+    def _collect(self, queries: Iterable[int], found: Iterable[Any], on_done: OnQuery) -> dict[int, Any]:
         """Return what was found, by query, without what was stopped."""
         collected = {}
         for query, each in zip(queries, found, strict=True):
-            on_done(len(self.questions[query]))
+            on_done(query)
             if each is not None:
                 collected[query] = each
                 self.on_fit(query, each if isinstance(each, list) else [each])
@@ -257,18 +260,20 @@ class Weighting:
         self._idle.append(worker)
 
 
-def share_progress(on_done: Callable[[int], None], num_stages: int) -> list[Callable[[int], None]]:
-    """Return a callback for each stage; all stages together tell `on_done` of each number once.
+def share_progress(
+    sizes: Mapping[int, int], on_done: Callable[[int], None], num_stages: int
+) -> list[OnQuery]:
+    """Return a callback for each stage; all stages together tell `on_done` of the size of each query.
 
     >>> seen = []
-    >>> for on_stage in share_progress(seen.append, 4):
-    ...     on_stage(10)
+    >>> for on_stage in share_progress({7: 10}, seen.append, 4):
+    ...     on_stage(7)
     >>> seen
     [2, 3, 2, 3]
     """
 
-    def tell(stage: int, num: int) -> None:
-        on_done((stage + 1) * num // num_stages - stage * num // num_stages)
+    def tell(stage: int, query: int) -> None:
+        on_done((stage + 1) * sizes[query] // num_stages - stage * sizes[query] // num_stages)
 
     return [partial(tell, stage) for stage in range(num_stages)]
 

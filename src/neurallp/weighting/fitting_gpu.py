@@ -17,7 +17,7 @@ from ..graph.questions import Questions
 from .adam_kernels import EPSILON, FIRST_DECAY, LAST_RATE, SECOND_DECAY
 from .features_gpu import Block, GpuFeatureWalker
 from .features_kernels import QuestionBatch
-from .fitting import Weighting
+from .fitting import OnQuery, Weighting
 from .fitting_kernels import is_left_out
 from .kinds.base import Candidate
 from .masking import Filters
@@ -39,7 +39,7 @@ class GpuWeighting(Weighting):
         self._on_device: GpuWorker | None = None
 
     def _pilot_all(
-        self, queries: Sequence[int], pool: Executor, on_done: Callable[[int], None]
+        self, queries: Sequence[int], pool: Executor, on_done: OnQuery
     ) -> dict[int, list[FitResult]]:
         fits = map(self._pilot, queries, pool.map(self._find, queries))
         return self._collect(queries, fits, on_done)

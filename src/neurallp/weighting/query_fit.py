@@ -172,11 +172,11 @@ class QueryFit:
         return np.vstack([both[0].reshape(-1, num), -dense]), np.vstack([both[1].reshape(-1, num), dense])
 
     def start_from(self, rules: Sequence[Candidate], weights: Floats) -> None:
-        """Begin with the weights, (rule, 3), that another fit gave to some of the rules."""
+        """Begin with the weights, (rule, 3), that another fit gave to some rules; within the bounds."""
         known = dict(zip(rules, weights, strict=True))
         start = [known.get(rule, np.zeros(3)) for rule in self.rules]
         dense = [known[rule][0] for rule in self.dense_rule] or [0.0]
-        self.values[:] = np.concatenate([*start, dense])[:, None]
+        self.values = np.clip(np.concatenate([*start, dense])[:, None], self.lower, self.upper)
         self.is_warm = True
 
     def with_values(self, values: Floats) -> "QueryFit":
