@@ -55,7 +55,7 @@ def near_rules(kb):
 
 def linked_rules(kb):
     """Return weighted rules of which one query has a rule about links, and others have none."""
-    weights = np.array([[-2.0, 0.0, 0.0], WEIGHTS[1]])
+    weights = np.array([[-0.5, 0.0, 0.0], WEIGHTS[1]])
     linked = WeightedQuery((Candidate("linked", ()), Candidate("chain", (1,))), weights, np.ones(2))
     other = WeightedQuery((Candidate("chain", (0,)),), WEIGHTS[:1], np.ones(1))
     return WeightedRules(kb.relations, kb.reflexive_relations, {0: linked, 1: other})

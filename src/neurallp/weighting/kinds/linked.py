@@ -1,7 +1,7 @@
 """Links: r(X, Y) is less likely where a fact other than r(X, Y) links X and Y, in either direction.
 
-One weight for all relations together: where facts that link a pair are rarely right answers, a rule against
-each relation has too few wrong conclusions of its own to show it.
+One weight for the facts of all relations together: a soft form of leaving linked entities out, for graphs
+where they are rarely right, but sometimes.
 """
 
 from collections.abc import Iterator
