@@ -157,6 +157,11 @@ def near_features(edges, source, least=1e-4, going_on=0.95, num_steps=20):
     return {entity: (p, p * leaving[source] / leaving[entity]) for entity, p in total.items()}
 
 
+def linked_features(edges, source, query):
+    """Return {entity: (1, 1)} of the targets of the source's edges of other operators than the query."""
+    return {end: (1.0, 1.0) for start, k, end in edges if start == source and k != query}
+
+
 def near_scale(probability, least=1e-4):
     """Spread probabilities of nearness."""
     return log(1 + probability / least) / log(1 + 1 / least)

@@ -25,7 +25,7 @@ unary = st.builds(
 shared = st.builds(
     Candidate, st.sampled_from(["anchored", "mirrored"]), st.tuples(operator), st.none(), st.none()
 )
-near = st.just(Candidate("near", ()))
+unnamed = st.sampled_from([Candidate("near", ()), Candidate("linked", ())])
 
 
 def rules_of(*kinds, max_size=6):
@@ -35,8 +35,8 @@ def rules_of(*kinds, max_size=6):
 
 chains, non_chains, rules_of_all_kinds = (
     rules_of(chain),
-    rules_of(unary, shared, near),
-    rules_of(chain, unary, shared, near),
+    rules_of(unary, shared, unnamed),
+    rules_of(chain, unary, shared, unnamed),
 )
 
 
@@ -97,6 +97,8 @@ def _oracle_rule(kb, graph, source, query, rule):
         return oracle.unary_features(graph, source, rule.operators[0], answer, end)
     if rule.kind == "near":
         return oracle.near_features(graph, source)
+    if rule.kind == "linked":
+        return oracle.linked_features(graph, source, query)
     return oracle.shared_features(graph, source, query, rule.kind, rule.operators[0])
 
 

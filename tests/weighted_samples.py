@@ -53,6 +53,14 @@ def near_rules(kb):
     return WeightedRules(kb.relations, kb.reflexive_relations, {0: near, 1: other})
 
 
+def linked_rules(kb):
+    """Return weighted rules of which one query has a rule about links, and others have none."""
+    weights = np.array([[-0.5, 0.0, 0.0], WEIGHTS[1]])
+    linked = WeightedQuery((Candidate("linked", ()), Candidate("chain", (1,))), weights, np.ones(2))
+    other = WeightedQuery((Candidate("chain", (0,)),), WEIGHTS[:1], np.ones(1))
+    return WeightedRules(kb.relations, kb.reflexive_relations, {0: linked, 1: other})
+
+
 def random_rules(kb, seed, excludes_linked=False):
     """Return weighted rules of every kind for every query, with weights of both signs."""
     rng = np.random.default_rng(seed)
@@ -70,9 +78,9 @@ def random_rules(kb, seed, excludes_linked=False):
             for kind in ("anchored", "mirrored")
             for k in rng.permutation(num)[:3].tolist()
         ]
-        candidates += [Candidate("near", ())]
+        candidates += [Candidate("near", ()), Candidate("linked", ())]
         weights = rng.normal(size=(len(candidates), 3))
-        single = [candidate.kind in ("prior", "unary", "against") for candidate in candidates]
+        single = [candidate.kind in ("prior", "unary", "against", "linked") for candidate in candidates]
         weights[np.ix_(single, [1, 2])] = 0
         queries[query] = WeightedQuery(tuple(candidates), weights, rng.random(len(candidates)))
     return WeightedRules(kb.relations, kb.reflexive_relations, queries, excludes_linked=excludes_linked)

@@ -119,6 +119,7 @@ def test_each_kind_has_its_text_form():
     assert str(Rule("r", ("~r",), 1.0, kind="prior")) == "r(X, Y) <= r(Y, A)"
     assert str(Rule("~r", (), 1.0, kind="near", distinct_ends=True)) == "r(Y, X) <= near(X, Y)"
     assert str(Rule("r", ("a",), 1.0, kind="against")) == "not r(X, Y) <= a(X, Y)"
+    assert str(Rule("~r", (), 1.0, kind="linked", distinct_ends=True)) == "not r(Y, X) <= linked(X, Y)"
 
 
 def test_a_rule_against_is_one_by_its_kind_until_it_has_a_weight():
@@ -185,11 +186,12 @@ def test_filters_keep_what_they_say():
     assert kept(RuleFilter(min_share=0.5, deny=["father"])) == [mother]
 
 
-def test_a_rule_along_facts_of_any_relation_uses_those_that_are_denied():
-    near = Rule("uncle", (), 0.5, kind="near")
-    assert RuleFilter(max_length=0).keeps(near)
-    assert not RuleFilter(deny=["father"]).keeps(near)
-    assert not RuleFilter(allow=["father"]).keeps(near)
+@pytest.mark.parametrize("kind", ["near", "linked"])
+def test_a_rule_along_facts_of_any_relation_uses_those_that_are_denied(kind):
+    rule = Rule("uncle", (), 0.5, kind=kind)
+    assert RuleFilter(max_length=0).keeps(rule)
+    assert not RuleFilter(deny=["father"]).keeps(rule)
+    assert not RuleFilter(allow=["father"]).keeps(rule)
 
 
 # Natural mistakes

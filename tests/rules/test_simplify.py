@@ -79,7 +79,8 @@ def test_a_rule_that_a_fact_implies_itself_is_dropped():
 def test_a_rule_that_can_conclude_nothing_is_dropped():
     assert drop_vacuous([Rule("r", (), 1.0, distinct_ends=True)]) == RuleSet([])
     assert len(drop_vacuous([Rule("r", (), 1.0)])) == 1
-    assert len(drop_vacuous([Rule("r", (), 1.0, distinct_ends=True, kind="near")])) == 1
+    unnamed = [Rule("r", (), 1.0, distinct_ends=True, kind=kind) for kind in ("near", "linked")]
+    assert len(drop_vacuous(unnamed)) == 2
 
 
 def test_tidying_tells_what_went():

@@ -89,6 +89,18 @@ def test_nearness_ends_where_it_ends_in_the_model_and_predicts_nothing_alone(tmp
     assert {row["head"] for row in read(application, 0)} == {"hub0", "hub1", "hub2"}
 
 
+def test_a_rule_about_links_lowers_answers_and_predicts_none_alone(tmp_path):
+    rows = [("a", "r", "b"), *((head, "s", tail) for head in "abcd" for tail in "xyz"), ("x", "r", "a")]
+    write_triples(tmp_path / "facts.tsv", [*rows, ("e", "t", "f")])
+    pack(tmp_path / "facts.tsv", tmp_path / "packed")
+    kb, wanted = open_packed(tmp_path / "packed"), Wanted(100, known=True)
+    weighted = weighted_samples.linked_rules(kb)
+    application = Application(weighted, kb, CALIBRATION, tmp_path / "out", Options((0,), wanted))
+    run(application)
+    check(application, kb, weighted, CALIBRATION, wanted)
+    assert {row["head"] for row in read(application, 0)} == set("abcd")
+
+
 def test_spark_gives_what_the_reasoner_predicts(tmp_path, spark):
     kb, weighted = sample(tmp_path, 3)
     options = Options((4,), Wanted(3))

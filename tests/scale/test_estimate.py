@@ -45,6 +45,14 @@ def test_rows_of_nearness_are_the_edges_that_its_walks_follow_where_another_rule
     assert near.rows == 40 * 20 * 2
 
 
+def test_rows_of_a_rule_about_links_are_the_edges_of_the_sources_of_other_rules():
+    facts = [(f"a{i}", name, f"{end}{i}") for i in range(40) for name, end in (("r", "b"), ("s", "c"))]
+    kb = packed(KnowledgeBase.from_triples([*facts, ("z", "r", "y")]))
+    costs = Estimator(kb).costs(weighted_samples.linked_rules(kb), 0)
+    (linked,) = (cost for cost in costs if cost.number == 0)
+    assert (linked.text, linked.rows) == ("not r(X, Y) <= linked(X, Y)", 40 * 2)
+
+
 def test_minutes_and_bytes_grow_with_rows():
     small, large = (Cost(0, 0, "r <= s", rows) for rows in (10**6, 10**9))
     assert large.minutes > 100 * small.minutes

@@ -33,6 +33,10 @@ from neurallp.web.sentences import as_sentence
             "The farther Y is from X, along facts of any relation, the likelier it is.",
         ),
         (
+            Rule("~aunt", (), 1.0, kind="linked"),
+            "If another fact links X and Y, then Y –aunt→ X is less likely.",
+        ),
+        (
             Rule("aunt", ("son",), 1.0, kind="unary", answer="eve"),
             "If X –son→ anything, then X –aunt→ eve is likelier.",
         ),

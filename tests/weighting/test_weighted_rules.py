@@ -153,9 +153,10 @@ def test_one_answer_can_be_asked_for(linked):
 
 
 @pytest.mark.parametrize(
-    ("kinds", "predicts"), [(("prior", "near"), False), (("chain", "near"), True), ((), False)]
+    ("kinds", "predicts"),
+    [(("prior", "near", "linked"), False), (("chain", "near", "linked"), True), ((), False)],
 )
 def test_rules_that_only_order_predict_nothing(kb, kinds, predicts):
-    rules = tuple(Candidate(kind, () if kind == "near" else (1,)) for kind in kinds)
+    rules = tuple(Candidate(kind, () if kind in ("near", "linked") else (1,)) for kind in kinds)
     own = WeightedQuery(rules, np.ones((len(rules), 3)), np.ones(len(rules)))
     assert WeightedRules(kb.relations, kb.reflexive_relations, {0: own}).predicts == predicts

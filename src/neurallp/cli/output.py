@@ -274,6 +274,8 @@ def _described(group: "RuleGroup") -> str:
     if group.rule.ignores_source:
         way = "rarer" if group.rule.is_against else "more common"
         return f"the {way} an answer is, the better"
+    if group.rule.kind == "linked":
+        return f"an answer that another fact links to X is {'worse' if group.rule.is_against else 'better'}"
     if group.rule.names_no_relation:
         way = "farther" if group.rule.is_against else "nearer"
         return f"the {way} an answer is, along facts of any relation, the better"

@@ -152,7 +152,8 @@ class WeightingConfig:
     )
     kinds: tuple[str, ...] = setting(("chain", "prior", "against"), f"Kinds of rules: {', '.join(KINDS)}.")
     signs: Signs = setting(
-        "non-negative", "Weights of rules: at least 0 (at most 0 for the kind against), or of any sign."
+        "non-negative",
+        "Weights of rules: at least 0 (at most 0 for the kinds against and linked), or of any sign.",
     )
     linked: Linked = setting(
         "auto",

@@ -11,7 +11,7 @@ class KindEntry(NamedTuple):
     names_answer: bool = False
     #: Whether the body starts at any entity rather than the source, so every source has the same answers.
     ignores_source: bool = False
-    #: Whether a rule follows edges of all relations, so that it names none.
+    #: Whether a rule follows edges of all relations, so that it names none. A query has one at most.
     names_no_relation: bool = False
     #: Whether a rule orders what other rules predict, but predicts nothing alone.
     only_orders: bool = False
@@ -28,6 +28,9 @@ KINDS = {
     "mirrored": KindEntry("neurallp.weighting.kinds.mirrored"),
     "near": KindEntry("neurallp.weighting.kinds.near", names_no_relation=True, only_orders=True),
     "against": KindEntry("neurallp.weighting.kinds.against", negates=True),
+    "linked": KindEntry(
+        "neurallp.weighting.kinds.linked", names_no_relation=True, only_orders=True, negates=True
+    ),
 }
 
 #: The engines by name, the fastest first, and the module of each.

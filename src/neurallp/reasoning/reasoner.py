@@ -241,10 +241,10 @@ class Reasoner(BaseReasoner):
     ) -> PredictionBatches:
         """Yield the `k` best answers of every source to every relation (`~name`: its inverse), in batches.
 
-        Facts are left out unless `known`, and so are answers that no rule predicts: priors and nearness only
-        order answers. `also_known` has facts of the same entities that are known but not answered from, such
-        as those of a test part. With `unlinked` answers are left out that any of these facts links to the
-        source already.
+        Facts are left out unless `known`, and so are answers that no rule predicts: priors, nearness and
+        links only order answers. `also_known` has facts of the same entities that are known but not answered
+        from, such as those of a test part. With `unlinked` answers are left out that any of these facts links
+        to the source already.
         """
         names = self.relations if relations is None else relations
         facts = self._known if also_known is None else self._with(also_known)

@@ -85,7 +85,7 @@ class Reason:
 
 
 def _facts_of(rule: Rule, path: Sequence[str]) -> str:
-    """Return the facts along a path in words; those of nearness are an example."""
+    """Return the facts along a path in words; of a rule that names no relation they are an example."""
     told = " and ".join(facts_along(rule, path)) or one_line(f"{path[0]} = {path[-1]}")
     return f"{rule.kind}, as {told}" if rule.names_no_relation else told
 

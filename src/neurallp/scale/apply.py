@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..config import KINDS
 from ..errors import DataError, import_extra
 from ..graph.arrays import Floats
 from ..graph.packed import PackedKnowledgeBase, StringTable
@@ -40,6 +41,7 @@ from .queries import (
     Totals,
     Wanted,
     answers,
+    linked_amounts,
     near_amounts,
     near_steps,
     pairs,
@@ -167,7 +169,7 @@ class Application:
         """Write the facts of each relation that is used as Parquet, and name them."""
         writers: dict[str, Callable[[Path, PackedKnowledgeBase], None]]
         writers = {f"facts_{k}": partial(write_steps, relation=k) for k in sorted(self._used())}
-        if self.weighted.excludes_linked or any(map(self._near, self.options.queries)):
+        if self.weighted.excludes_linked or any(map(self._unnamed, self.options.queries)):
             writers[LINKS] = write_links
         for name, write in writers.items():
             path = self.work / f"{name}.parquet"
@@ -195,9 +197,10 @@ class Application:
         own = self.weighted.queries.get(query)
         return own.rules if own else ()
 
-    def _near(self, query: int) -> list[int]:
-        """Return the number of the query's rule of nearness, if it has one."""
-        return [number for number, rule in enumerate(self._rules(query)) if rule.kind == "near"]
+    def _unnamed(self, query: int) -> list[int]:
+        """Return the numbers of the query's rules that follow edges of all relations."""
+        rules = enumerate(self._rules(query))
+        return [number for number, rule in rules if KINDS[rule.kind].names_no_relation]
 
     # One query
 
@@ -232,8 +235,9 @@ class Application:
         engine.drop("amounts")
         for start in range(0, len(added), engine.rules_at_once):
             engine.append("amounts", " UNION ALL ".join(added[start : start + engine.rules_at_once]))
-        for number in set(self._near(query)) & set(numbers):
-            self._add_near(engine, self.weighted.queries[query].weights[number].tolist())
+        for number in self._unnamed(query):
+            if number in numbers:
+                self._add_unnamed(engine, rules, number)
         links = LINKS if self.weighted.excludes_linked else None
         excludes_source = self.weighted.excludes_source(query)
         engine.create("pairs", pairs(rules, part, links=links, excludes_source=excludes_source))
@@ -247,13 +251,20 @@ class Application:
             rule, weights = own.rules[number], own.weights[number].tolist()
             named = [name for name in (rule.constant, rule.end) if name is not None]
             ids = {name: self.kb.entities.find(name) for name in named}
-            used = any(weights) and rule.kind != "near"
+            used = any(weights) and not KINDS[rule.kind].names_no_relation
             if used and all(each >= 0 for each in ids.values()):
                 yield rules.amounts(rule, weights, part, ids)
 
-    def _add_near(self, engine: Engine, weights: Sequence[float]) -> None:
-        """Add what nearness adds to the amounts of sources for which another rule predicts something."""
+    def _add_unnamed(self, engine: Engine, rules: RuleQueries, number: int) -> None:
+        """Add what a rule that names no relation adds, for sources for which another predicts something."""
+        own = self.weighted.queries[rules.query]
+        weights = own.weights[number].tolist()
         if not any(weights):
+            return
+        if own.rules[number].kind == "linked":
+            engine.create("linked", linked_amounts(LINKS, rules.asked, weights))
+            engine.append("amounts", "SELECT * FROM linked")
+            engine.drop("linked")
             return
         steps = near_steps(LINKS)
         for name, step in steps.items():

@@ -93,8 +93,14 @@ class Estimator:
                 yield Cost(query, number, str(weighted.rule(query, number)), self.paths(body))
         self._counts.clear()
         for number in ordering:
-            rows = self.near_edges(np.flatnonzero(sources))
+            is_near = own is not None and own.rules[number].kind == "near"
+            count = self.near_edges if is_near else self.edges_from
+            rows = count(np.flatnonzero(sources))
             yield Cost(query, number, str(weighted.rule(query, number)), rows)
+
+    def edges_from(self, sources: Ids) -> int:
+        """Return how many edges of any relation leave sources."""
+        return int(self.operators.degrees(sources).sum())
 
     @cached_property
     def _order(self) -> Ids:

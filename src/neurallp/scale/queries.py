@@ -105,6 +105,21 @@ def near_amounts(steps: Sequence[str], weights: Sequence[float]) -> str:
     return f"SELECT source, entity, {amount} AS amount, 0 AS listed FROM ({feature_sql.near(steps)}) v"
 
 
+def linked_amounts(links: str, asked: str, weights: Sequence[float]) -> str:
+    """Return what linked entities add to the scores of sources in the table amounts; none is predicted alone.
+
+    An edge of the query itself is no link: a pair must have more edges than that.
+    """
+    edges = (
+        f"SELECT source, target, 1 AS num FROM {links} l "
+        f"UNION ALL SELECT source, target, -1 AS num FROM {asked} k"
+    )
+    return (
+        f"SELECT source, target AS entity, {number(sum(weights))} AS amount, 0 AS listed FROM ({edges}) e "
+        "WHERE source IN (SELECT source FROM amounts) GROUP BY source, target HAVING sum(num) > 0"
+    )
+
+
 def shared_prefixes(bodies: Sequence[Body]) -> Iterator[Body]:
     """Yield bodies of at least two steps that several of the given ones begin with, shorter ones first."""
     counts: dict[Body, int] = {}

@@ -13,6 +13,8 @@ def as_sentence(rule: Rule) -> str:
     then = "less likely" if rule.is_against else "likelier"
     if rule.ignores_source:
         return f"The {'rarer' if rule.is_against else 'more common'} an answer Y is, the likelier it is."
+    if rule.kind == "linked":
+        return f"If another fact links X and Y, then {_link(rule.target, 'X', 'Y')} is {then}."
     if rule.names_no_relation:
         way = "farther Y is from X" if rule.is_against else "nearer Y is to X"
         return f"The {way}, along facts of any relation, the likelier it is."

@@ -128,6 +128,12 @@ def mask_facts(edges: CsrSegments, scratch: Scratch, batch: QuestionBatch, quest
 
 
 @kernel_function()
+def masks_edge(scratch: Scratch, operator: int, source: int, answer: int) -> bool:
+    """Return whether an operator's edge from the source to the answer is masked."""
+    return scratch.masked[operator] or (source == answer and scratch.masked[invert(operator, scratch)])
+
+
+@kernel_function()
 def unmask_facts(scratch: Scratch) -> None:
     """Clear the marks that `mask_facts` set."""
     for operator in range(len(scratch.masked)):

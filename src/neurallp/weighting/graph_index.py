@@ -53,6 +53,11 @@ class GraphIndex:
     def num_operators(self) -> int:
         return self.operators.num_operators
 
+    def operators_between(self, source: int, target: int) -> Ids:
+        """Return the operators of the edges from one entity to another."""
+        edges = self.operators.edges_out_of(np.array([source]))
+        return self.operators.operators_at(edges[self.operators.targets_at(edges) == target])
+
     def body_ids(self, body: tuple[str, ...]) -> tuple[int, ...]:
         """Return the operators that the names of a rule's body stand for."""
         return tuple(map(self.kb.relations.operator_id, body))
@@ -101,14 +106,8 @@ class MaskedGraph:
         self.source, self.answer = int(batch.sources[question]), int(batch.answers[question])
         self._masked: set[int] = set()
         if self.answer >= 0:
-            self._masked = self._links() if batch.mask_pair[question] else {batch.query}
-
-    def _links(self) -> set[int]:
-        """Return the operators that link source and answer."""
-        edges = self.operators.edges_out_of(np.array([self.source]))
-        return set(
-            self.operators.operators_at(edges)[self.operators.targets_at(edges) == self.answer].tolist()
-        )
+            links = index.operators_between(self.source, self.answer)
+            self._masked = set(links.tolist()) if batch.mask_pair[question] else {batch.query}
 
     @property
     def num_entities(self) -> int:

@@ -120,13 +120,14 @@ def test_operators_that_the_relations_do_not_have_are_an_error(kb, tmp_path):
         read_weighted(read_files(tmp_path))
 
 
-def test_a_rule_of_nearness_with_parts_or_twice_in_a_query_is_an_error(kb, tmp_path):
-    near = Candidate("near", ())
-    for wrong in ([near, near], [near._replace(operators=(1,))], [near._replace(constant="anna")]):
+@pytest.mark.parametrize("kind", ["near", "linked"])
+def test_a_rule_that_names_no_relation_with_parts_or_twice_in_a_query_is_an_error(kb, kind, tmp_path):
+    one = Candidate(kind, ())
+    for wrong in ([one, one], [one._replace(operators=(1,))], [one._replace(constant="anna")]):
         own = WeightedQuery(tuple(wrong), np.ones((len(wrong), 3)), np.ones(len(wrong)))
         rules = WeightedRules(kb.relations, kb.reflexive_relations, {0: own})
         write_files(tmp_path, "rules", weighted_files(rules, QUICK))
-        with pytest.raises(ModelError, match="the kind near"):
+        with pytest.raises(ModelError, match=f"the kind {kind}"):
             read_weighted(read_files(tmp_path))
 
 

@@ -6,8 +6,9 @@ import subprocess
 
 import numpy as np
 import pytest
-from weighted_samples import hub_kb, near_rules, random_kb, random_rules
+from weighted_samples import hub_kb, linked_rules, near_rules, random_kb, random_rules
 
+from neurallp import KnowledgeBase
 from neurallp.errors import ConfigError, FormatError
 from neurallp.io.rules import SCORED, export_scored, import_scored
 from neurallp.io.rules.logic import quote_atom
@@ -156,6 +157,21 @@ def test_walks_of_nearness_end_where_they_end_in_the_model(form, tmp_path):
 
 
 @pytest.mark.parametrize("form", PROGRAMS)
+def test_links_of_any_other_relation_count_once_in_either_direction(form, tmp_path):
+    facts = [("a", "r", "b"), ("a", "s", "b"), ("b", "s", "a"), ("a", "r", "c"), ("d", "r", "a")]
+    kb = KnowledgeBase.from_triples([*facts, ("e", "r", "e")])
+    weighted = WeightedRules(
+        kb.relations,
+        kb.reflexive_relations,
+        {0: WeightedQuery((Candidate("linked", ()),), np.array([[-2.0, 0, 0]]), np.ones(1))},
+    )
+    found = PROGRAMS[form](kb, weighted, tmp_path)
+    pairs = [("a", "b"), ("a", "d"), ("b", "a"), ("c", "a"), ("e", "e")]
+    assert found == {("r", *pair): pytest.approx(-2) for pair in pairs}
+    assert found == pytest.approx(model_scores(kb, weighted))
+
+
+@pytest.mark.parametrize("form", PROGRAMS)
 @pytest.mark.parametrize(("seed", "excludes_linked"), [(0, False), (1, True)])
 def test_every_program_computes_the_probabilities_of_the_model(form, seed, excludes_linked, tmp_path):
     kb = random_kb(seed)
@@ -216,23 +232,27 @@ def test_an_unknown_kind_is_refused_before_anything_is_written(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+UNNAMED = pytest.mark.parametrize(("kind", "rules"), [("near", near_rules), ("linked", linked_rules)])
+
+
+@UNNAMED
 @pytest.mark.parametrize("changed", [{"operators": ["r"]}, {"answer": "anna"}, {"end": "anna"}])
-def test_a_rule_of_nearness_has_no_parts(changed, tmp_path):
-    kb = hub_kb()
-    export_scored(tmp_path / "r", near_rules(kb), "scored-json")
+def test_a_rule_that_names_no_relation_has_no_parts(kind, rules, changed, tmp_path):
+    export_scored(tmp_path / "r", rules(hub_kb()), "scored-json")
     written = json.loads((tmp_path / "r").read_text())
     written["rules"][0] |= changed
     (tmp_path / "r").write_text(json.dumps(written))
-    with pytest.raises(FormatError, match="a rule of the kind near"):
+    with pytest.raises(FormatError, match=f"a rule of the kind {kind}"):
         import_scored(tmp_path / "r")
 
 
-def test_a_query_has_one_rule_of_nearness(tmp_path):
-    export_scored(tmp_path / "r", near_rules(hub_kb()), "scored-json")
+@UNNAMED
+def test_a_query_has_one_rule_that_names_no_relation(kind, rules, tmp_path):
+    export_scored(tmp_path / "r", rules(hub_kb()), "scored-json")
     written = json.loads((tmp_path / "r").read_text())
     written["rules"].append(written["rules"][0])
     (tmp_path / "r").write_text(json.dumps(written))
-    with pytest.raises(FormatError, match="one rule of the kind near, got 2"):
+    with pytest.raises(FormatError, match=f"one rule of the kind {kind}, got 2"):
         import_scored(tmp_path / "r")
 
 

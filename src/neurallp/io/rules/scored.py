@@ -25,7 +25,7 @@ CHAINS = ("chain", "against")
 SINGLE = ("prior", "unary", "anchored", "mirrored")
 
 #: Kinds whose rules have no operator.
-BODILESS = ("near",)
+BODILESS = ("near", "linked")
 
 #: The kinds that the scored exports define.
 SCORED_KINDS = (*CHAINS, *SINGLE, *BODILESS)

@@ -25,8 +25,8 @@ HEADER = """\
 :- encoding(utf8).
 :- set_prolog_flag(optimise, true).
 :- multifile fact/3.
-:- dynamic fact/3, relation/2, chains/2, prior/2, unary/5, shared/6, near/4.
-:- discontiguous chains/2, prior/2, unary/5, shared/6, near/4.
+:- dynamic fact/3, relation/2, chains/2, prior/2, unary/5, shared/6, near/4, linked/2.
+:- discontiguous chains/2, prior/2, unary/5, shared/6, near/4, linked/2.
 """
 
 PROGRAM = """
@@ -99,6 +99,14 @@ links(Entity, Number, Targets) :-
     findall(R-T, (fact(T, R, Entity), relation(R, _)), Arriving), sort(Arriving, Backward),
     append(Forward, Backward, Edges), pairs_values(Edges, Targets), length(Targets, Number).
 
+% The entities that an edge of another operator than the query leads to, ascending.
+linked_by_others(Source, Query, Linked) :-
+    findall(Entity,
+            ( relation(R, _),
+              ( R \\== Query, fact(Source, R, Entity) ; inv(R) \\== Query, fact(Entity, R, Source) ) ),
+            Found),
+    sort(Found, Linked).
+
 entity_list(Entities) :-
     findall(Entity, (fact(Entity, _, _) ; fact(_, _, Entity)), Found), sort(Found, Entities).
 
@@ -133,6 +141,8 @@ amount(Source, Query, Entity, Amount) :-
     near(Query, W0, W1, W2), wander(NUM_STEPS, [Source-1.0], [], Reached), links(Source, Leaving, _),
     member(Entity-P, Reached), links(Entity, Arriving, _), Back is P * Leaving / Arriving,
     near_scale(P, Forward), near_scale(Back, Backward), Amount is W0 + W1 * Forward + W2 * Backward.
+amount(Source, Query, Entity, Amount) :-
+    linked(Query, Amount), linked_by_others(Source, Query, Linked), member(Entity, Linked).
 
 ends(anywhere, [_|_]).
 ends(at(Entity), Targets) :- memberchk(Entity, Targets).
@@ -220,9 +230,8 @@ excluded(Source, Query, Excluded) :-
 
 ALONE = "Excluded = Own"
 
-LINKED = """targets(Source, Query, Known),
-    findall(Entity, (relation(R, _), (fact(Source, R, Entity) ; fact(Entity, R, Source))), Found),
-    sort(Found, Linked), ord_subtract(Linked, Known, Others), ord_union(Own, Others, Excluded)"""
+LINKED = """targets(Source, Query, Known), linked_by_others(Source, Query, Linked),
+    ord_subtract(Linked, Known, Others), ord_union(Own, Others, Excluded)"""
 
 
 def render(weighted: WeightedRules, calibration: Calibration | None = None) -> str:
@@ -247,6 +256,8 @@ def _clauses(rules: Iterable[ScoredRule]) -> Iterator[str]:
             first = operator_term(rule.operators[0]) if rule.operators else ""
             if rule.kind == "near":
                 yield f"near({name}, {_numbers(rule.weights)}).\n"
+            elif rule.kind == "linked":
+                yield f"linked({name}, {decimal(sum(rule.weights))}).\n"
             elif rule.kind == "prior":
                 yield f"prior({name}, {decimal(rule.weights[0])}).\n"
             elif rule.kind == "unary":

@@ -63,6 +63,8 @@ amounts AS (
   FROM unaries r JOIN own o USING (number)
   UNION ALL SELECT n.source, n.entity, {amount_of_neighbours}
   FROM neighbours n JOIN own o USING (number)
+  UNION ALL SELECT DISTINCT s.source, s.target, o.indicator + o.forward + o.backward
+  FROM own o JOIN all_steps s ON o.kind = 'linked' AND s.operator <> asked
   UNION ALL SELECT e.entity, p.entity, p.amount FROM entities e, priors p{amounts_of_near}),
 totals AS (SELECT source, entity, sum(amount) AS score FROM amounts GROUP BY source, entity)
 SELECT source, entity, score FROM totals

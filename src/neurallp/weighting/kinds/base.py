@@ -248,6 +248,28 @@ class Kind(ABC):
         return weights
 
 
+class UnnamedKind(Kind):
+    """A kind whose one rule follows edges of all relations: it has no operators, and names no relation."""
+
+    def find(self, search: CandidateSearch, query: int, max_length: int) -> list[Candidate]:
+        """Return the one rule of a query."""
+        return [Candidate(self.name, ())]
+
+    def compile(self, index: GraphIndex, query: int, rules: Mapping[int, Candidate]) -> int:
+        """Return the number of the one rule."""
+        (number,) = rules
+        return number
+
+    def rule(self, relations: Relations, query: int, candidate: Candidate, exclude_source: bool) -> Rule:
+        """Return `query(X, Y) <= kind(X, Y)`."""
+        name = relations.operator_name(query)
+        return Rule(name, (), confidence=0.0, distinct_ends=exclude_source, kind=self.name)
+
+    def candidate(self, rule: Rule, relations: Relations) -> None:
+        """Return None: every query has such a rule where the kind is wanted."""
+        return
+
+
 class DenseKind(Kind):
     """A kind whose one rule has a value for every entity, whatever the source; a query has at most one.
 

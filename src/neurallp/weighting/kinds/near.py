@@ -5,40 +5,30 @@ walk leaves an entity by any of its edges, of all relations and directions, with
 on with probability `GOING_ON` at each step. The probability of an entity is summed over the steps.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from ...graph.arrays import Floats, Ids
-from ...graph.vocabulary import Relations
 from ...rules.paths import Path
 from ...rules.rule import Rule
 from ..features import FeatureWalker, ask
 from ..features_kernels import Entries, QuestionBatch
 from ..graph_index import GraphIndex, MaskedGraph
-from .base import Candidate, CandidateSearch, Kind, RuleFeatures
+from .base import Candidate, RuleFeatures, UnnamedKind
 from .near_kernels import GOING_ON, LEAST, NUM_STEPS, TAKEN, gather_near
 
 
-class Near(Kind):
+class Near(UnnamedKind):
     """Forward is the probability of a walk from the source, backward that of the walk back, on log scales."""
 
     name = "near"
 
-    def find(self, search: CandidateSearch, query: int, max_length: int) -> list[Candidate]:
-        """Return the one rule of a query."""
-        return [Candidate(self.name, ())]
-
     def max_depth(self, candidate: Candidate) -> int:
         """Return 2: a walk has the sum, where it is, and where it goes."""
         return 2
-
-    def compile(self, index: GraphIndex, query: int, rules: Mapping[int, Candidate]) -> int:
-        """Return the number of the one rule."""
-        (number,) = rules
-        return number
 
     def gather(
         self, plan: int, walker: FeatureWalker, batch: QuestionBatch, entries: Entries, ends: Ids
@@ -55,15 +45,6 @@ class Near(Kind):
         leaving = graph.num_edges_from(np.append(graph.source, found))
         forward = probabilities[found]
         return RuleFeatures(found, near_scale(forward), near_scale(forward * leaving[0] / leaving[1:]))
-
-    def rule(self, relations: Relations, query: int, candidate: Candidate, exclude_source: bool) -> Rule:
-        """Return `query(X, Y) <= near(X, Y)`."""
-        name = relations.operator_name(query)
-        return Rule(name, (), confidence=0.0, distinct_ends=exclude_source, kind=self.name)
-
-    def candidate(self, rule: Rule, relations: Relations) -> None:
-        """Return None: every query has a nearness where the kind is wanted."""
-        return
 
     def paths(self, index: GraphIndex, rule: Rule, ends: tuple[int, int]) -> Iterator[tuple[Path, float]]:
         """Yield one of the shortest walks, at each entity by the edge that carries most."""
@@ -84,13 +65,9 @@ class Near(Kind):
 
     def along(self, index: GraphIndex, rule: Rule, path: Path) -> Rule:
         """Return the rule with the first operator of each step of a path as its body."""
-        operators = index.operators
-        body = []
-        for start, end in pairwise(path):
-            edges = operators.edges_out_of(np.array([start]))
-            first = edges[operators.targets_at(edges) == end][:1]
-            body.append(index.kb.relations.operator_name(int(operators.operators_at(first)[0])))
-        return replace(rule, body=tuple(body))
+        links = (index.operators_between(start, end) for start, end in pairwise(path))
+        name = index.kb.relations.operator_name
+        return replace(rule, body=tuple(name(int(operators[0])) for operators in links))
 
 
 def near_scale(probabilities: Floats) -> Floats:

@@ -21,8 +21,8 @@ from ..features_kernels import (
     QuestionBatch,
     Scratch,
     Small,
-    invert,
     mask_facts,
+    masks_edge,
     unmask_facts,
 )
 from ..graph_index import GraphIndex, MaskedGraph
@@ -197,18 +197,12 @@ def _most_surprising(
 
 
 @kernel_function()
-def _masks_edges(scratch: Scratch, operator: int, source: int, answer: int) -> bool:
-    """Return whether an operator's edge from the source to the answer is masked."""
-    return scratch.masked[operator] or (source == answer and scratch.masked[invert(operator, scratch)])
-
-
-@kernel_function()
 def _is_masked(edges: CsrSegments, scratch: Scratch, segment: int, source: int, answer: int) -> bool:
     """Return whether the one edge of a source's segment is masked."""
     operator, first = edges.operators[segment], edges.starts[segment]
     if edges.starts[segment + 1] - first > 1 or edges.targets[first] != answer:
         return False
-    return _masks_edges(scratch, operator, source, answer)
+    return masks_edge(scratch, operator, source, answer)
 
 
 @kernel_function()
@@ -269,7 +263,7 @@ def _write_question(
         for i in range(rules.offsets[operator], rules.offsets[operator + 1]):
             if last >= 0:
                 last = _write_answer(rules.answers[i], rules.numbers[i], excluded, entries, last)
-        masked = answer if _masks_edges(scratch, operator, source, answer) else -1
+        masked = answer if masks_edge(scratch, operator, source, answer) else -1
         if last >= 0:
             last = _write_ended(edges, rules, segment, masked, excluded, entries, last)
         if last < 0:
