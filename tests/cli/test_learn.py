@@ -119,6 +119,7 @@ def test_a_dry_run_prints_its_plan_and_writes_nothing(run, data, tmp_path):
     dry = ("learn", data, "--out", tmp_path / "model", "--dry-run", *SIZES)
     code, out, err = run(*dry)
     assert (code, "Error" in err) == (0, False)
+    assert "Each trial: " in out
     assert "tried bodies up to" in out
     assert "Weigh: bodies up to" in out
     assert "MiB of memory" in out

@@ -33,6 +33,14 @@ def test_a_table_that_does_not_fit_has_a_paragraph_for_each_row(table):
     assert shown(table, 28) == ["father  functional", "  MRR 0.987", "  mean rank 1,234.5", "·", "  MRR 0.5"]
 
 
+def test_a_name_that_is_longer_than_its_column_is_whole():
+    table, name = plain_table("answer", numbers=("probability",)), "http://example.org/" + 60 * "x"
+    table.add_row(name, "99.9 %")
+    lines = shown(table, 60)
+    assert name in "".join(line.split()[0] for line in lines)
+    assert "…" not in "".join(lines)
+
+
 def test_numbers_stand_on_one_line_as_long_as_they_fit(table):
     assert shown(table, 33)[1] == "  MRR 0.987  mean rank 1,234.5"
 
