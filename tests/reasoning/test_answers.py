@@ -75,14 +75,14 @@ def test_each_reason_has_its_contribution_and_a_bar_and_the_rest_is_one_line_tha
         "uncle(zoe, xan)",
         "  because     +2.00 ██████████ father(zoe, yan) and brother(yan, xan)"
         "  (and 2 more paths, 2 rules alike)",
-        "              +0.50 ██▌        a common answer: uncle(A, xan) holds for 43 others",
+        "              +0.50 ██▌        how common the answer is: uncle(A, xan) holds for 43 others",
         "              +2.50            20 more reasons together, the largest +0.12",
         "  although    -1.00 █████      father(zoe, xan)",
         "              -0.25            1 more reason",
     ]
     described = json.loads(json.dumps(proof.as_dict()))
     assert described["reasons"][0]["num_paths"] == 3
-    assert described["reasons"][1]["because"] == "a common answer: uncle(A, xan) holds for 43 others"
+    assert described["reasons"][1]["because"] == "how common the answer is: uncle(A, xan) holds for 43 others"
     assert described["more_reasons"] == {"num": 20, "contribution": 2.5, "largest": 0.125}
     assert [reason["contribution"] for reason in described["against"]] == [-1.0]
 
@@ -90,8 +90,8 @@ def test_each_reason_has_its_contribution_and_a_bar_and_the_rest_is_one_line_tha
 @pytest.mark.parametrize(
     ("num", "contribution", "text"),
     [
-        (43, 1.0, "a common answer: uncle(A, xan) holds for 43 others"),
-        (1, 1.0, "a common answer: uncle(A, xan) holds for 1 other"),
+        (43, 1.0, "how common the answer is: uncle(A, xan) holds for 43 others"),
+        (1, 1.0, "how common the answer is: uncle(A, xan) holds for 1 other"),
         (0, 1.0, "uncle(A, xan) holds for no other"),
         (4, -1.0, "uncle(A, xan) holds for 4 others already"),
     ],

@@ -85,6 +85,11 @@ log = SafeConsole(stderr=True, emoji=False, highlight=False)
 verbosity: ContextVar[int] = ContextVar("verbosity", default=0)
 
 
+def counted(num: int, one: str, many: str = "") -> str:
+    """Return a number with the name of what is counted: "1 fact", "2 facts", "3 entities"."""
+    return f"{num:,} {one if num == 1 else many or one + 's'}"
+
+
 def say(text: str) -> None:
     """Print what is being done to stderr, with the time if stderr is not a terminal."""
     if verbosity.get() < 0:

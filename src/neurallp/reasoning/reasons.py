@@ -98,7 +98,7 @@ def _commonness(fact: str, num: int, against: bool) -> str:
     if num == 0:
         return f"{fact} holds for no other"
     held = f"{fact} holds for {num:,} other{'s' * (num > 1)}"
-    return f"{held} already" if against else f"a common answer: {held}"
+    return f"{held} already" if against else f"how common the answer is: {held}"
 
 
 def _plural(num: int, what: str) -> str:
