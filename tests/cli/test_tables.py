@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from learned_family import learned
 from rich.console import Console
@@ -68,3 +70,11 @@ def test_nothing_is_cut_in_a_terminal_of_forty_columns(run, given, monkeypatch):
     ):
         code, out, err = run(*line)
         assert (code, "…" in out) == (0, False), (line, out, err)
+
+
+@pytest.mark.parametrize("command", ["rules", "audit"])
+def test_rules_and_facts_are_folded_between_their_atoms(run, given, monkeypatch, command):
+    monkeypatch.setattr(printing.console, "width", 76)
+    lines = run(command, *given, "--limit", 3)[1].splitlines()
+    assert sum("(" in line for line in lines) >= 6
+    assert not [line for line in lines if re.search(r"\w\(\w+, *$", line)]

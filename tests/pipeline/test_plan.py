@@ -184,6 +184,7 @@ def test_a_length_that_is_given_is_that_of_all_queries(planner):
 def test_the_log_has_the_relations_and_the_number_of_questions_of_each_trial(planner, monkeypatch, refines):
     monkeypatch.setattr(planning, "MAX_REFINED_WORK", 1e12 if refines else 0)
     found = planner(lambda config: 0.5)
+    found.trials.refine = lambda relations: setattr(found.trials, "refines", True)
     found.decide()
     asked = found.plan_log.survey["tried_on"]
     names = found.split.relations
