@@ -1,5 +1,6 @@
 import io
 import json
+import re
 from contextlib import redirect_stderr, redirect_stdout
 
 import pytest
@@ -42,6 +43,8 @@ def test_demo_prints_rules_an_explained_answer_and_measures_in_order(run):
     code, out, _ = run("demo", "--people", 50)
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
+    assert len(re.findall(r" (?:true|guess) +\w+\(", out)) == 15
+    assert out.count("X != Y") == 1  # said once, as it holds for all of them
     headings = [
         "A generated family: 50 people",
         "Rules learned",

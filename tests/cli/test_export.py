@@ -90,6 +90,22 @@ def test_a_misspelt_format_is_suggested(run, rules, verb):
     assert "Did you mean 'json'?" in err.replace("\n", " ")
 
 
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        (["--few", 3], "--few"),
+        (["--relation", "uncle", "--limit", 2], "--limit and --relation"),
+        (["--distinct", "ends"], "--distinct"),
+    ],
+)
+def test_options_that_choose_rules_are_refused_where_a_format_holds_the_whole_model(
+    refuse, rules, tmp_path, given, names
+):
+    told = refuse("export", rules, "--format", "scored-sql", "--out", tmp_path / "out.sql", *given)
+    assert told == f"--format scored-sql holds the whole model. Leave out {names}."
+    assert not (tmp_path / "out.sql").exists()
+
+
 def test_data_counts_support_and_flags_what_is_subsumed(run, data, tmp_path):
     married = Rule("uncle", ("father", "brother", "wife", "husband"), 0.25, 0.5)
     write_rules(tmp_path / "rules.tsv", [replace(UNCLE, support=None), married])

@@ -119,6 +119,7 @@ def test_a_dry_run_prints_its_plan_and_writes_nothing(run, data, tmp_path):
     dry = ("learn", data, "--out", tmp_path / "model", "--dry-run", *SIZES)
     code, out, err = run(*dry)
     assert (code, "Error" in err) == (0, False)
+    assert "Each trial: " in out
     assert "tried bodies up to" in out
     assert "Weigh: bodies up to" in out
     assert "MiB of memory" in out
@@ -361,6 +362,17 @@ def test_ctrl_c_before_anything_is_learned_keeps_an_earlier_model(run, data, mod
     code, out, _ = run("learn", data, "--out", tmp_path / "new", *SIZES, *KINDS)
     assert code == 130
     assert load_model(tmp_path / "new").weighted_rules.num_of_kinds == {"prior": 34}
+    assert "No rule that predicts an answer was learned" in out
+    assert "weighted rules" not in out
+
+
+def test_one_fact_is_not_told_in_the_plural(run, tmp_path):
+    (tmp_path / "one.tsv").write_text("anna\tmother\teve\n")
+    code, out, err = run("learn", tmp_path / "one.tsv", "--out", tmp_path / "model")
+    assert code == 0
+    assert "1 fact about 2 entities and 1 relation; 0 to validate, 0 to test." in err
+    assert "1 fact is too few to learn reliable rules from." in err
+    assert "No rule that predicts an answer was learned" in out
 
 
 def test_after_a_kill_the_best_epoch_is_there_and_resume_continues(run, data, running):

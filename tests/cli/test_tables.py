@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from learned_family import learned
 from rich.console import Console
@@ -33,6 +35,14 @@ def test_a_table_that_does_not_fit_has_a_paragraph_for_each_row(table):
     assert shown(table, 28) == ["father  functional", "  MRR 0.987", "  mean rank 1,234.5", "·", "  MRR 0.5"]
 
 
+def test_a_name_that_is_longer_than_its_column_is_whole():
+    table, name = plain_table("answer", numbers=("probability",)), "http://example.org/" + 60 * "x"
+    table.add_row(name, "99.9 %")
+    lines = shown(table, 60)
+    assert name in "".join(line.split()[0] for line in lines)
+    assert "…" not in "".join(lines)
+
+
 def test_numbers_stand_on_one_line_as_long_as_they_fit(table):
     assert shown(table, 33)[1] == "  MRR 0.987  mean rank 1,234.5"
 
@@ -60,3 +70,11 @@ def test_nothing_is_cut_in_a_terminal_of_forty_columns(run, given, monkeypatch):
     ):
         code, out, err = run(*line)
         assert (code, "…" in out) == (0, False), (line, out, err)
+
+
+@pytest.mark.parametrize("command", ["rules", "audit"])
+def test_rules_and_facts_are_folded_between_their_atoms(run, given, monkeypatch, command):
+    monkeypatch.setattr(printing.console, "width", 76)
+    lines = run(command, *given, "--limit", 3)[1].splitlines()
+    assert sum("(" in line for line in lines) >= 6
+    assert not [line for line in lines if re.search(r"\w\(\w+, *$", line)]

@@ -180,11 +180,25 @@ def test_a_length_that_is_given_is_that_of_all_queries(planner):
     assert found.decide().lengths == (3,)
 
 
+@pytest.mark.parametrize("refines", [False, True])
+def test_the_log_has_the_relations_and_the_number_of_questions_of_each_trial(planner, monkeypatch, refines):
+    monkeypatch.setattr(planning, "MAX_REFINED_WORK", 1e12 if refines else 0)
+    found = planner(lambda config: 0.5)
+    found.trials.refine = lambda relations: setattr(found.trials, "refines", True)
+    found.decide()
+    asked = found.plan_log.survey["tried_on"]
+    names = found.split.relations
+    of_valid = sorted({names[relation] for relation in found.split.valid[:, 1]})
+    assert asked["relations"] == (of_valid if refines else [names[0]])
+    assert (asked["questions"], asked["refined"]) == (10, refines)
+
+
 def test_a_first_trial_that_was_stopped_before_any_fit_is_not_recorded(planner):
     found = planner(lambda config: 0.5)
     found.trials.run = lambda config: TrialResult(np.zeros(0), 0.0, 0.0)
     found.decide()
     assert (found.log, found.best, found.trials.refines) == ([], None, False)
+    assert "tried_on" not in found.plan_log.survey
 
 
 def test_a_first_trial_that_refines_and_that_the_time_ends_leaves_that_of_few(planner):

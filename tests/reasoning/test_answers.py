@@ -64,34 +64,34 @@ AGAINST = Rule("uncle", ("father",), 0.1, weight=-0.5)
 PRIOR = Rule("uncle", ("uncle",), 0.0, weight=0.1, kind="prior")
 
 
-def test_reasons_for_and_against_have_their_contribution_and_a_bar_and_the_rest_is_one_line():
+def test_each_reason_has_its_contribution_and_a_bar_and_the_rest_is_one_line_that_says_it_is_a_sum():
     reasons = (
         Reason((FATHER, FATHER, FATHER), ("zoe", "yan", "xan"), 2.0, num_paths=3),
         Reason((PRIOR,), ("ann", "xan"), 0.5, num_others=43),
     )
     against = (Reason((AGAINST,), ("zoe", "xan"), -1.0),)
-    proof = Proof(ANSWER, (), reasons, against, (Rest(4, 0.25), Rest(1, -0.25)))
+    proof = Proof(ANSWER, (), reasons, against, (Rest.of([0.125] * 20), Rest.of([-0.25])))
     assert str(proof).splitlines() == [
         "uncle(zoe, xan)",
         "  because     +2.00 ██████████ father(zoe, yan) and brother(yan, xan)"
         "  (and 2 more paths, 2 rules alike)",
-        "              +0.50 ██▌        a common answer: uncle(A, xan) holds for 43 others",
-        "              +0.25 █▎         4 more reasons",
+        "              +0.50 ██▌        how common the answer is: uncle(A, xan) holds for 43 others",
+        "              +2.50            20 more reasons together, the largest +0.12",
         "  although    -1.00 █████      father(zoe, xan)",
-        "              -0.25 █▎         1 more reason",
+        "              -0.25            1 more reason",
     ]
     described = json.loads(json.dumps(proof.as_dict()))
     assert described["reasons"][0]["num_paths"] == 3
-    assert described["reasons"][1]["because"] == "a common answer: uncle(A, xan) holds for 43 others"
-    assert described["more_reasons"] == {"num": 4, "contribution": 0.25}
+    assert described["reasons"][1]["because"] == "how common the answer is: uncle(A, xan) holds for 43 others"
+    assert described["more_reasons"] == {"num": 20, "contribution": 2.5, "largest": 0.125}
     assert [reason["contribution"] for reason in described["against"]] == [-1.0]
 
 
 @pytest.mark.parametrize(
     ("num", "contribution", "text"),
     [
-        (43, 1.0, "a common answer: uncle(A, xan) holds for 43 others"),
-        (1, 1.0, "a common answer: uncle(A, xan) holds for 1 other"),
+        (43, 1.0, "how common the answer is: uncle(A, xan) holds for 43 others"),
+        (1, 1.0, "how common the answer is: uncle(A, xan) holds for 1 other"),
         (0, 1.0, "uncle(A, xan) holds for no other"),
         (4, -1.0, "uncle(A, xan) holds for 4 others already"),
     ],

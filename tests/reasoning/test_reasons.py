@@ -68,6 +68,10 @@ def test_reasons_and_rests_add_up_to_the_score_for_every_kind(seed, excludes_lin
         assert len(proof.reasons) <= k
         assert all(reason.contribution >= 0 for reason in proof.reasons)
         assert all(reason.contribution < 0 for reason in proof.against)
+        for shown, rest in zip((proof.reasons, proof.against), proof.rests, strict=True):
+            if rest.num:
+                assert abs(rest.largest) <= min(abs(reason.contribution) for reason in shown)
+                assert abs(rest.contribution) <= rest.num * abs(rest.largest) + 1e-9
         kinds |= {rule.kind for reason in (*proof.reasons, *proof.against) for rule in reason.rules}
         assert "e-1" not in str(proof)
     if k == 100:
@@ -78,7 +82,8 @@ def test_a_neural_model_with_more_terms_than_are_grouped_still_adds_up(monkeypat
     kb = KnowledgeBase.from_triples([(f"p{i}", "father", f"q{j}") for i in range(4) for j in range(4)])
     monkeypatch.setattr(scorers, "MAX_TERMS", 3)
     proof = Reasoner(kb, untrained(kb, num_steps=3)).explain("p0", "father", "q1", k=2)
-    assert proof.rests[0].num is None
+    assert (proof.rests[0].num, proof.rests[0].largest) == (None, None)
+    assert "more reasons together" in str(proof)
     assert total(proof) == pytest.approx(proof.answer.score, rel=1e-9)
 
 

@@ -7,7 +7,16 @@ import typer
 
 from .completion import complete_entity, complete_relation
 from .options import Data, Json, Reasons, SafeCsv, Source, load_reasoner
-from .output import console, markup, plain_table, print_json, print_line, progress, readable, show_probability
+from .output import (
+    BESIDE_PROBABILITY,
+    console,
+    folded,
+    plain_table,
+    print_json,
+    print_line,
+    progress,
+    show_probability,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -66,6 +75,7 @@ def audit_table(found: "Audit") -> "Table":
     table = plain_table(numbers=("probability",))
     table.add_column("fact")
     for doubt in found.doubts:
-        lines = [doubt.fact, *(f"  {line}" for line in doubt.reasons)]
-        table.add_row(show_probability(doubt.probability), markup(readable("\n".join(lines))))
+        reasons = [folded(line, BESIDE_PROBABILITY, "  ") for line in doubt.reasons]
+        lines = [folded(doubt.fact, BESIDE_PROBABILITY), *reasons]
+        table.add_row(show_probability(doubt.probability), "\n".join(lines))
     return table

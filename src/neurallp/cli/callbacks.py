@@ -14,7 +14,8 @@ from ..config import Plan
 from ..pipeline.callbacks import Callbacks, Checkpoints, Stage
 from ..pipeline.plan import Estimate
 from .log_lines import LogLines
-from .output import Bar, describe_plan, note, print_json, print_line, progress, say
+from .output import Bar, note, print_json, print_line, progress, say
+from .plan_lines import describe_plan
 from .stopping import Terminated
 
 if TYPE_CHECKING:

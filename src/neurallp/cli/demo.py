@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from .options import Json
-from .output import console, marked_rules_table, markup, measures_table, print_json
+from .output import console, have_distinct_ends, marked_rules_table, measures_table, print_json, print_proof
 from .serve import Browser, Port, start
 
 if TYPE_CHECKING:
@@ -128,14 +128,15 @@ def _show(rules: "RuleSet", proof: "Proof", metrics: dict[str, Any]) -> None:
 
     shown = RuleSet(rule for target in SHOWN for rule in _best(rules.about(target)))
     marks = ["[green]true[/]" if _is_true(rule) else "[yellow]guess[/]" for rule in shown]
+    shared = ", each with X != Y" if have_distinct_ends(shown) else ""
     console.print(
-        f"\n[bold]Rules learned[/] ({len(shown)} of {len(rules)}; true: holds in every family, guess: not)"
+        f"\n[bold]Rules learned[/] ({len(shown)} of {len(rules)}{shared}; true: in every family, guess: not)"
     )
     console.print(marked_rules_table(shown, marks))
     answer = proof.answer
     console.print(
         f"\n[bold]Who is {answer.source}'s {answer.query}?[/] It is not in the facts. Answer: {answer.entity}"
     )
-    console.print(markup(str(proof)))
+    print_proof(proof, fold=True)
     console.print("\n[bold]Ranks[/] of the answers of held-out facts")
     console.print(measures_table(metrics))

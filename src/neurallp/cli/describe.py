@@ -9,7 +9,8 @@ import typer
 
 from ..errors import ConfigError
 from .options import Json, existing_data, load_all
-from .output import console, describe_plan, plain_table, print_json, print_line, shown_name
+from .output import console, plain_table, print_json, print_line, shown_name
+from .plan_lines import describe_plan
 
 if TYPE_CHECKING:
     from rich.table import Table

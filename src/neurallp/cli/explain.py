@@ -17,7 +17,7 @@ from .options import (
     load_labels,
     load_reasoner,
 )
-from .output import print_json, print_line, show_probability
+from .output import print_json, print_line, print_proof, show_probability
 
 if TYPE_CHECKING:
     from ..reasoning.answers import Answer
@@ -53,7 +53,7 @@ def explain(
         told = {name: called[name] for name in sorted(names) if name in called}
         print_json(proof.as_dict() | ({"labels": told} if told else {}))
         return
-    print_line(str(shown))
+    print_proof(shown)
     print_line(describe_answer(proof.answer))
 
 

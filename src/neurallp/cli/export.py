@@ -88,6 +88,7 @@ def export(
     if safe_csv and form != "tsv":
         raise ConfigError("--safe-csv is for --format tsv, which spreadsheets open.")
     if form in SCORED:
+        _require_whole(form, {"few": few, "limit": limit, "relation": relation, "distinct": distinct})
         _export_scored(model, out, form, as_json)
         return
     data = data or given
@@ -110,6 +111,12 @@ def _count_left_out(rules: RuleSet, kept: RuleSet) -> dict[str, int]:
     inverse = len(rules) - len(kept) - others
     counts = {"left out (not chains for an answer)": others, "equal to the inverse of another": inverse}
     return {why: num for why, num in counts.items() if num}
+
+
+def _require_whole(form: str, given: dict[str, Any]) -> None:
+    """Raise an error for options that choose or change rules: a scored format holds the whole model."""
+    if names := [f"--{name}" for name, value in given.items() if value is not None]:
+        raise ConfigError(f"--format {form} holds the whole model. Leave out {' and '.join(names)}.")
 
 
 def _export_scored(model: Path, out: Path, form: str, as_json: bool) -> None:

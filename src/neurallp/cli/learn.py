@@ -22,7 +22,7 @@ from .options import (
     require_new,
     with_settings,
 )
-from .output import console, print_json, print_line, say, show_warning
+from .output import console, counted, print_json, print_line, say, show_warning
 from .stopping import exit_code
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ CHOSEN = dict.fromkeys(
 
 #: Numbers among the names of more entities are not looked for: `describe` does.
 MAX_LOOKED_AT = 200_000
+
+#: What is said of a model that has no rule but those that only order answers.
+NOTHING_LEARNED = "No rule that predicts an answer was learned: answers are ordered by how common they are."
 
 #: Validation facts that are measured under a time limit.
 NUM_VALIDATED = 500
@@ -142,10 +145,11 @@ def _with_checkpoint(given: dict[str, Any], out: Path, resume: bool) -> dict[str
 
 
 def _describe(split: "Split") -> str:
-    sizes = f"{len(split.entities):,} entities and {len(split.relations):,} relations"
-    lost = f" ({split.num_duplicates:,} repetitions dropped)" if split.num_duplicates else ""
+    entities = counted(len(split.entities), "entity", "entities")
+    sizes = f"{entities} and {counted(len(split.relations), 'relation')}"
+    lost = f" ({counted(split.num_duplicates, 'repetition')} dropped)" if split.num_duplicates else ""
     return (
-        f"{len(split.known.facts):,} facts about {sizes}{lost}; "
+        f"{counted(len(split.known.facts), 'fact')} about {sizes}{lost}; "
         f"{len(split.valid):,} to validate, {len(split.test):,} to test."
     )
 
@@ -156,7 +160,9 @@ def _warn(split: "Split", numbers: str) -> None:
     from ..graph.statistics import FEW
 
     if len(split.known.facts) < FEW:
-        show_warning(f"{len(split.known.facts):,} facts are too few to learn reliable rules from.")
+        num = len(split.known.facts)
+        verb = "is" if num == 1 else "are"
+        show_warning(f"{counted(num, 'fact')} {verb} too few to learn reliable rules from.")
     looks = numbers != "bins" and len(split.entities) <= MAX_LOOKED_AT
     found = [*find_numeric(split.known)] if looks else []
     if found:
@@ -214,8 +220,9 @@ def _report(program: "LearnedProgram", out: Path, metrics: dict[str, Any], as_js
         best = max(epoch.number for epoch in program.history if epoch.is_best)
         seconds = sum(epoch.seconds for epoch in program.history)
         console.print(f"Best of {len(program.history)} epochs, in {seconds:.1f} s: number {best}.")
-    if program.weighted_rules is not None:
-        console.print(f"{len(program.weighted_rules):,} weighted rules.")
+    if (weighted := program.weighted_rules) is not None:
+        learned = f"{counted(len(weighted), 'weighted rule')}."
+        print_line(NOTHING_LEARNED if _is_empty(program) else learned)
     if metrics:
         console.print(
             f"Validation: MRR {metrics['valid']['mrr']:.3f}, Hits@10 {metrics['valid']['hits@10']:.3f} "

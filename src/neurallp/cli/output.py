@@ -17,6 +17,7 @@ from rich.segment import Segment
 from ..graph.iris import unambiguous
 from ..graph.spelling import CONTROLS, neutral, one_line
 from ..graph.vocabulary import Vocabulary
+from .folding import lines_of_atoms, lines_of_proof
 from .log_lines import LogLines
 
 if TYPE_CHECKING:
@@ -24,11 +25,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.table import Table
 
-    from ..config import Plan
     from ..evaluation import Evaluation
-    from ..pipeline.plan import Estimate
     from ..qa.evaluation import QuestionMeasures
-    from ..reasoning.answers import Answer
+    from ..reasoning.answers import Answer, Proof
     from ..reasoning.reliability import Reliability
     from ..rules.listing import Listing, RuleGroup
     from ..rules.rule import Rule
@@ -84,6 +83,11 @@ log = SafeConsole(stderr=True, emoji=False, highlight=False)
 
 #: How much is printed besides results and errors: -1 nothing, 0 progress and notes, 1 every step.
 verbosity: ContextVar[int] = ContextVar("verbosity", default=0)
+
+
+def counted(num: int, one: str, many: str = "") -> str:
+    """Return a number with the name of what is counted: "1 fact", "2 facts", "3 entities"."""
+    return f"{num:,} {one if num == 1 else many or one + 's'}"
 
 
 def say(text: str) -> None:
@@ -281,8 +285,8 @@ def _described(group: "RuleGroup") -> str:
         return f"the {way} an answer is, along facts of any relation, the better"
     similar = f"  (+{len(group.similar)} similar)" if group.similar else ""
     similar += f"  ({100 * group.circular_share:.0f} % circular)" if group.circular_share >= 0.005 else ""
-    example = f"\n  {shown_name(group.example)}" if group.example else ""
-    return f"{shown_name(_body(group.rule))}{similar}{example}"
+    example = "\n" + folded(group.example, BESIDE_COUNTED, "  ") if group.example else ""
+    return folded(f"{_body(group.rule)}{similar}", BESIDE_COUNTED) + example
 
 
 def _body(rule: "Rule") -> str:
@@ -291,15 +295,49 @@ def _body(rule: "Rule") -> str:
     return answer + rule.body_text.removesuffix(", X != Y")
 
 
+#: Characters beside rules with marks, rules with counts, and facts with a probability.
+BESIDE_MARKED, BESIDE_COUNTED, BESIDE_PROBABILITY = 29, 36, 14
+
+
 def marked_rules_table(rules: "Sequence[Rule]", marks: Sequence[str]) -> "Table":
-    """Return rules with their weight or a neural model's alpha, their confidence, and a mark each."""
+    """Return rules with their weight or a neural model's alpha, their confidence, and a mark each.
+
+    Rules stand below what they conclude, and without X != Y where all of them have it. A body that is too
+    long for its line is folded between its atoms.
+    """
     weighted = any(rule.weight is not None for rule in rules)
     table = plain_table(numbers=("weight" if weighted else "alpha", "confidence"))
     table.add_column("")
     table.add_column("rule")
+    shown = ""
     for rule, mark in zip(rules, marks, strict=True):
-        table.add_row(f"{_strength(rule):.3f}", _measured(rule), mark, shown_name(str(rule)))
+        if (head := shown_name(rule.head_text)) != shown:
+            shown = head
+            table.add_row("", "", "", f"{head} <=")
+        body = folded(_body(rule) if have_distinct_ends(rules) else rule.body_text, BESIDE_MARKED, "  ")
+        table.add_row(f"{_strength(rule):.3f}", _measured(rule), mark, body)
     return table
+
+
+def have_distinct_ends(rules: "Sequence[Rule]") -> bool:
+    """Return whether all rules require X != Y."""
+    return all(rule.distinct_ends for rule in rules)
+
+
+def folded(text: str, beside: int, indent: str = "") -> str:
+    """Return rules or facts as markup, in lines that end after an atom where it can be.
+
+    `beside` are the characters of a line beside the text, whose lines begin with `indent`.
+    """
+    lines = lines_of_atoms(one_line(readable(text)), console.width - beside - len(indent))
+    return "\n".join(indent + markup(line) for line in lines)
+
+
+def print_proof(proof: "Proof", *, fold: bool | None = None) -> None:
+    """Print a proof: lines as they are, folded in a terminal, or as `fold` says."""
+    text = readable(str(proof))
+    wanted = console.is_terminal if fold is None else fold
+    print_line("\n".join(lines_of_proof(text, console.width)) if wanted else text)
 
 
 def _strength(rule: "Rule") -> float:
@@ -324,32 +362,3 @@ def plain_table(*words: str, numbers: Sequence[str] = ()) -> "Table":
     for name in numbers:
         table.add_column(name, justify="right")
     return table
-
-
-def describe_plan(plan: "Plan", estimate: "Estimate | None" = None) -> str:
-    """Return a plan in a few lines."""
-    lines = [_describe_survey(plan.log.survey)] if plan.log.survey else []
-    lines += [f"  tried {trial}" for trial in plan.log.trials]
-    if plan.model is not None and plan.training is not None:
-        lines.append(
-            f"Train: up to {plan.training.num_epochs} epochs, rules up to {plan.model.num_steps} steps."
-        )
-    if (chosen := plan.weighting) is not None:
-        penalties = ", ".join(f"{penalty:g}" for penalty in chosen.penalties)
-        lengths = " or ".join(map(str, chosen.lengths))
-        lines.append(
-            f"Weigh: bodies up to {lengths}, {chosen.num_candidates:,} candidates from "
-            f"{chosen.num_pairs:,} pairs, {chosen.max_questions:,} questions of each query at most; kinds "
-            f"{', '.join(chosen.kinds)}; masking {chosen.masking}; penalties {penalties}; "
-            f"dropout {chosen.dropout:g}."
-        )
-    lines += [f"Time limit: {plan.log.minutes:g} minutes."] if plan.log.minutes is not None else []
-    lines += [f"Cut: {'; '.join(plan.log.cut)}."] if plan.log.cut else []
-    lines += [str(estimate)] if estimate is not None else []
-    return "\n".join(lines)
-
-
-def _describe_survey(found: Any) -> str:
-    reached = ", ".join(f"{share:.0%} within {n}" for n, share in enumerate(found["reached"], 1))
-    origin = "facts held out of train" if found["held_out"] else "validation facts"
-    return f"{found['walks'][0]:.0f} edges leave the end of a fact; {origin}: {reached} steps."

@@ -1,12 +1,12 @@
 """Tables that stay readable in a narrow terminal."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rich.cells import cell_len
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+
+from .folding import filled
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -17,6 +17,10 @@ MIN_TEXT = 20
 
 class FoldingTable(Table):
     """A table that prints each row as a paragraph where its columns would be cut."""
+
+    def add_column(self, *args: Any, **options: Any) -> None:
+        """Add a column, in which a long name goes on in the next line instead of being cut."""
+        super().add_column(*args, **{"overflow": "fold", **options})
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
         if self._needed() <= options.max_width:
@@ -40,18 +44,5 @@ class FoldingTable(Table):
         texts = [cell for column, cell in cells if column.justify != "right" and cell]
         yield Text.from_markup("  ".join(texts) or "·")
         pairs = [f"{column.header} {cell}" for column, cell in cells if column.justify == "right" and cell]
-        for line in _filled(pairs, width):
+        for line in filled(pairs, width):
             yield Padding(Text(line), (0, 0, 0, 2))
-
-
-def _filled(pairs: Sequence[str], width: int) -> Iterator[str]:
-    """Yield lines of pairs, none longer than `width` unless a pair alone is."""
-    line = ""
-    for pair in pairs:
-        longer = f"{line}  {pair}" if line else pair
-        if line and cell_len(longer) > width:
-            yield line
-            longer = pair
-        line = longer
-    if line:
-        yield line

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .options import Data, FactHead, FactRelation, FactTail, Json, Reasons, Source, load_reasoner
-from .output import print_json, print_line, show_probability
+from .output import print_json, print_line, print_proof, show_probability
 
 if TYPE_CHECKING:
     from ..reasoning.verdicts import Verdict
@@ -34,7 +34,7 @@ def verify(
         return
     print_line(describe(verdict))
     if verdict.proof is not None and verdict.problem is None:
-        print_line(str(verdict.proof))
+        print_proof(verdict.proof)
 
 
 def describe(verdict: "Verdict") -> str:

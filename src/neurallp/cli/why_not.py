@@ -1,7 +1,7 @@
 """`why-not`: the facts that are missing for an answer to follow."""
 
 from .options import Data, FactHead, FactRelation, FactTail, Json, Reasons, Source, load_reasoner
-from .output import print_json, print_line
+from .output import print_json, print_line, show_probability
 
 
 def why_not(
@@ -19,3 +19,5 @@ def why_not(
         print_json(found.as_dict())
     else:
         print_line(str(found))
+        if found.follows and found.answer.probability is not None:
+            print_line(f"Its probability is {show_probability(found.answer.probability)}.")

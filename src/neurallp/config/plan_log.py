@@ -27,7 +27,7 @@ class PlanLog:
     It holds no times, so equal runs write equal files.
     """
 
-    survey: Mapping[str, Any] = field(default_factory=dict)
+    survey: Mapping[str, Any] = field(default_factory=dict)  # `tried_on`: what each trial asked
     trials: tuple[Comparison, ...] = ()
     minutes: float | None = None
     cut: tuple[str, ...] = ()

@@ -100,6 +100,7 @@ class Planner:
         self.cut: list[str] = []
         self.best: TrialResult | None = None
         self.tried = self._first()  # the settings chosen by trials
+        self.tried_on: dict[str, Any] = {}  # the relations and the number of questions of each trial
         self.on_trial: Callable[[Comparison], None] = lambda trial: None
 
     def decide(self) -> WeightingConfig:
@@ -153,7 +154,16 @@ class Planner:
             relations = self._relations_to_refine(found)
             if relations and not self._ends():
                 found = self._refine(relations, config, found)
+            self._log_questions(relations if self.trials.refines else self.trials.relations, found)
             self._record(f"bodies up to {config.max_length}", found, True)
+
+    def _log_questions(self, relations: Sequence[int], found: TrialResult) -> None:
+        """Log which relations each trial asks about, and how many questions."""
+        self.tried_on = {
+            "relations": sorted(self.split.relations[relation] for relation in relations),
+            "questions": len(found.ranks),
+            "refined": self.trials.refines,
+        }
 
     def _relations_to_refine(self, few: TrialResult) -> list[int]:
         """Return all relations or every second, third, …, as trials can refine them with bounded work.
@@ -248,7 +258,8 @@ class Planner:
     @property
     def plan_log(self) -> PlanLog:
         """How the plan was made."""
-        return PlanLog(self.survey.as_dict(), tuple(self.log), self.clock.minutes, tuple(self.cut))
+        found = self.survey.as_dict() | ({"tried_on": self.tried_on} if self.tried_on else {})
+        return PlanLog(found, tuple(self.log), self.clock.minutes, tuple(self.cut))
 
     def estimate(self, config: WeightingConfig) -> Estimate | None:
         """Return the time and memory that weighting will take, or None where nothing was tried."""

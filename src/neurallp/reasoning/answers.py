@@ -86,15 +86,13 @@ class Proof(Tabular):
             return f"{self.answer} has no proof."
         if len(self.reasons) == 1 and not self.against and self.rests == (Rest(), Rest()):
             return f"{self.answer} {BECAUSE} {self.reasons[0]}"
-        shown: tuple[Reason | Rest, ...] = (*self.reasons, *self.against, *self.rests)
-        largest = max(abs(each.contribution) for each in shown)
+        largest = max(abs(reason.contribution) for reason in (*self.reasons, *self.against))
         lines = [str(self.answer)]
         sides = ((BECAUSE, self.reasons, self.rests[0]), (ALTHOUGH, self.against, self.rests[1]))
         for word, reasons, rest in sides:
-            told = [(reason.contribution, str(reason)) for reason in reasons]
-            told += [(rest.contribution, str(rest))] if rest.num != 0 else []
-            words = [word, *[""] * len(told)]
-            lines += [_line(words[i], *each, largest) for i, each in enumerate(told)]
+            told = [_line(reason.contribution, str(reason), largest) for reason in reasons]
+            told += [_line_of_rest(rest, largest)] if rest.num != 0 else []
+            lines += [f"  {word * (i == 0):8} {line}" for i, line in enumerate(told)]
         return "\n".join(lines)
 
     def with_labels(self, labels: Labels) -> "Proof":
@@ -131,10 +129,20 @@ class Proof(Tabular):
 BAR = 10
 
 
-def _line(word: str, contribution: float, text: str, largest: float) -> str:
-    # Two decimals, or as many as it takes to tell small contributions apart: those of a neural model.
-    decimals = 2 if largest >= 1 else min(8, 2 - floor(log10(largest or 1.0)))
-    return f"  {word:8} {contribution:+8.{decimals}f} {bar(contribution, largest):{BAR}} {text}"
+def _line(contribution: float, text: str, largest: float) -> str:
+    decimals = _decimals(largest)
+    return f"{contribution:+8.{decimals}f} {bar(contribution, largest):{BAR}} {text}"
+
+
+def _line_of_rest(rest: Rest, largest: float) -> str:
+    """Return the line of the reasons that are not shown: without a bar, as those compare single reasons."""
+    decimals = _decimals(largest)
+    return f"{rest.contribution:+8.{decimals}f} {'':{BAR}} {rest.told(decimals)}"
+
+
+def _decimals(largest: float) -> int:
+    """Return two, or as many as it takes to tell small contributions apart: those of a neural model."""
+    return 2 if largest >= 1 else min(8, 2 - floor(log10(largest or 1.0)))
 
 
 def bar(contribution: float, largest: float) -> str:
@@ -194,8 +202,10 @@ class WhyNot:
         return "\n".join([self._begin(), *(f"  {fact}" for fact in self.missing_facts), *self._end()])
 
     def _begin(self) -> str:
+        place = f"rank {self.answer.rank:g} of {self.answer.num_candidates:,}"
+        if self.answer.is_known:
+            return f"{self.answer} is a known fact already ({place}); explain prints what speaks for it."
         if self.follows:
-            place = f"rank {self.answer.rank:g} of {self.answer.num_candidates:,}"
             return f"{self.answer} follows already ({place}); explain prints why and how likely it is."
         if not self.missing_facts:
             return f"{self.answer} does not follow, and no rule is just one fact short of it."
@@ -205,7 +215,7 @@ class WhyNot:
         if self.against:
             yield "What speaks against it:"
         largest = max((abs(reason.contribution) for reason in self.against), default=0.0)
-        yield from (_line("", reason.contribution, str(reason), largest)[9:] for reason in self.against)
+        yield from (f"  {_line(reason.contribution, str(reason), largest)}" for reason in self.against)
 
     def as_dict(self) -> dict[str, object]:
         """Return the answer and its missing facts as one JSON object."""

@@ -139,7 +139,7 @@ class Reasoner(BaseReasoner):
         sides = [[each for each in shares if (each.contribution < 0) == against] for against in (False, True)]
         ends = source, query, answer
         reasons, against = (tuple(self._reason(each, ends) for each in side[:k]) for side in sides)
-        rests = Rest(*_sum_up(sides[0][k:])), Rest(*_sum_up(sides[1][k:]))
+        rests = _rest(sides[0][k:]), _rest(sides[1][k:])
         left = found.score - sum(share.contribution for share in shares)
         if abs(left) > ROUNDING * abs(found.score):  # a neural model has more terms than are grouped
             rests = Rest(None, rests[0].contribution + left), rests[1]
@@ -378,6 +378,5 @@ def has_logarithmic_scores(basis: Basis) -> bool:
     return choose_scorer(basis).has_logarithmic_scores
 
 
-def _sum_up(shares: Sequence[RuleShare]) -> tuple[int, float]:
-    """Return how many reasons there are and the sum of their contributions."""
-    return len(shares), sum(share.contribution for share in shares)
+def _rest(shares: Sequence[RuleShare]) -> Rest:
+    return Rest.of([share.contribution for share in shares])

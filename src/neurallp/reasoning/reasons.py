@@ -98,7 +98,7 @@ def _commonness(fact: str, num: int, against: bool) -> str:
     if num == 0:
         return f"{fact} holds for no other"
     held = f"{fact} holds for {num:,} other{'s' * (num > 1)}"
-    return f"{held} already" if against else f"a common answer: {held}"
+    return f"{held} already" if against else f"how common the answer is: {held}"
 
 
 def _plural(num: int, what: str) -> str:
@@ -110,17 +110,31 @@ def _plural(num: int, what: str) -> str:
 
 @dataclass(frozen=True)
 class Rest:
-    """The reasons on one side that are not shown: how many (None: not counted) and their sum."""
+    """The reasons on one side that are not shown: how many (None: not counted), their sum, the largest."""
 
     num: int | None = 0
     contribution: float = 0.0
+    largest: float | None = None  # None where they are not counted, or there are none
+
+    @classmethod
+    def of(cls, contributions: Sequence[float]) -> "Rest":
+        """Return the rest that has these contributions."""
+        return cls(len(contributions), sum(contributions), max(contributions, key=abs, default=None))
+
+    def told(self, decimals: int = 2) -> str:
+        """Return in words how many reasons there are; of several, that they are added up, and the largest."""
+        if self.num is None:
+            return "more reasons together"
+        if self.num == 1 or self.largest is None:
+            return _plural(self.num, "more reason")
+        return f"{self.num:,} more reasons together, the largest {self.largest:+.{decimals}f}"
 
     def __str__(self) -> str:
-        return "more reasons" if self.num is None else _plural(self.num, "more reason")
+        return self.told()
 
     def as_dict(self) -> dict[str, object]:
         """Return the rest as one JSON object."""
-        return {"num": self.num, "contribution": self.contribution}
+        return {"num": self.num, "contribution": self.contribution, "largest": self.largest}
 
 
 def strongest(reasons: Sequence[Reason]) -> Reason:

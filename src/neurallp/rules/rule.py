@@ -170,20 +170,30 @@ class Rule:
         return {**vars(self), **stated, **alpha, "rule": str(self)}
 
     @property
-    def body_text(self) -> str:
-        """The body as text: its atoms and inequalities."""
+    def head_text(self) -> str:
+        """The head as text: what the rule concludes."""
+        answer = "Y" if self.answer is None else self.answer
+        negation = "not " if KINDS[self.kind].negates else ""
+        return f"{negation}{atom(self.target, 'X', answer)}"
+
+    @property
+    def conditions(self) -> list[str]:
+        """The atoms and inequalities of the body, each as text."""
         links = zip(self.body, self.variables, self.variables[1:], strict=False)
         if self.names_no_relation:
-            return f"{self.kind}(X, Y)"
+            return [f"{self.kind}(X, Y)"]
         atoms = [atom(*link) for link in links] or ["X = Y"]
         if self.is_path_rule:
             atoms += [f"{one} != {other}" for one, other in self.unequal_variables]
-        return ", ".join(atoms)
+        return atoms
+
+    @property
+    def body_text(self) -> str:
+        """The body as text: its atoms and inequalities."""
+        return ", ".join(self.conditions)
 
     def __str__(self) -> str:
-        answer = "Y" if self.answer is None else self.answer
-        negation = "not " if KINDS[self.kind].negates else ""
-        return f"{negation}{atom(self.target, 'X', answer)} <= {self.body_text}"
+        return f"{self.head_text} <= {self.body_text}"
 
 
 def atom(operator: str, source: str, answer: str) -> str:

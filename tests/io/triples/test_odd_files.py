@@ -98,7 +98,13 @@ REFUSED = {
     ),
     "a NUL character in quotes": ("kb.csv", '"an\0na",mother,eve\n', ":1: the head has a NUL character"),
     "a NUL character in an IRI": ("kb.nt", NQ_PLAIN.replace("eve", "%00"), ": the tail has a NUL character"),
-    "two columns": ("kb.tsv", "anna\teve\nbob\tcarl\n", ":1: expected 3 tab-separated fields"),
+    "two columns": (
+        "kb.tsv",
+        "anna\teve\nbob\tcarl\n",
+        ": rows have 2 columns (anna | eve), and none is the relation. Write on each line what links the "
+        "two, between them: anna, RELATION, eve.",
+    ),
+    "two columns and a row of one": ("kb.tsv", "anna\teve\nbob\n", ":1: expected 3 tab-separated fields"),
     "gzip without .gz": (
         "kb.tsv",
         gzip.compress(TSV.encode(), mtime=0),

@@ -30,6 +30,17 @@ def test_reasons_add_up_to_the_score(read, explorer, fact):
     assert told["probability_if_unknown"] == pytest.approx(verdict.probability)
 
 
+def test_the_reasons_that_are_not_shown_are_said_to_be_a_sum_and_have_no_bar(look, explorer, fact):
+    page = look("/proof", head=fact[0], relation=fact[1], tail=fact[2], k=1)
+    rests = [rest for rest in explorer.reasoner.explain(*fact, 1, without_itself=True).rests if rest.num]
+    assert any("together, the largest" in str(rest) for rest in rests)
+    rows = [row for row in page.split("<li") if row.startswith(' class="muted"')]
+    assert len(rows) == len(rests)
+    for row, rest in zip(rows, rests, strict=True):
+        assert str(rest) in row
+        assert "<svg" not in row
+
+
 def test_a_fact_that_does_not_follow_names_what_is_missing(client, explorer, given_rules, split):
     from neurallp.web.explorer import Explorer
     from neurallp.web.pages.proof import proof

@@ -160,6 +160,17 @@ def find_wide(rows: Sequence[Sequence[str]]) -> str:
     )
 
 
+def find_pairs(rows: Sequence[Sequence[str]]) -> str:
+    """Return what is wrong with rows of two columns, and what to do; nothing if a row has another number."""
+    if len(rows) < 2 or {len(row) for row in rows} != {2}:
+        return ""
+    head, tail = (brief(one_line(name), 40) for name in rows[0])
+    return (
+        f"rows have 2 columns ({head} | {tail}), and none is the relation. Write on each line what links the "
+        f"two, between them: {head}, RELATION, {tail}."
+    )
+
+
 def suspect_table(triples: Sequence[Triple]) -> str:
     """Return how triples were read and what to do, where they look like entities with two properties each.
 

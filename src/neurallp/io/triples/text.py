@@ -19,7 +19,7 @@ from ...graph.knowledge_base import Triple
 from ...graph.vocabulary import INVERSE_MARK, is_inverse
 from ..files import TripleFile, atomic_write, read_bytes, suffix_of
 from ..names import NUL, quote_field
-from .layout import COLUMNS, find_columns, find_wide, place_columns, require_text
+from .layout import COLUMNS, find_columns, find_pairs, find_wide, place_columns, require_text
 
 #: Separators by name; None stands for any run of whitespace.
 SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "bar": "|", "whitespace": None}
@@ -113,7 +113,7 @@ def _choose_columns(
         return places, rows[has_header:]
     if places := find_columns(first):
         return () if places == (0, 1, 2) and len(first) == 3 else places, rows[1:]
-    if fault := find_wide([fields for _, fields in rows]):
+    if fault := find_wide(fields := [fields for _, fields in rows]) or find_pairs(fields):
         raise FormatError(f"{faults.path}: {fault}")
     return (), rows
 

@@ -88,9 +88,8 @@ class ProofPage:
 
     @property
     def largest(self) -> float:
-        """The largest contribution, for the length of bars."""
-        shown = [row.contribution for row in self.rows] + [self.rest_for, self.rest_against]
-        return max(map(abs, shown), default=1.0) or 1.0
+        """The largest contribution of one reason, for the length of bars."""
+        return max((abs(row.contribution) for row in self.rows), default=1.0) or 1.0
 
 
 def proof(
