@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from neurallp.config import WeightingConfig
+from neurallp.graph.knowledge_base import name_parts
 from neurallp.pipeline import plan as planning
 from neurallp.pipeline.callbacks import Clock
 from neurallp.pipeline.decisions import DROPOUT, MAX_WALKS, first_length
@@ -63,6 +64,25 @@ def test_each_kind_is_kept_if_it_pays(planner):
         lambda config: 0.2 + 0.1 * ("anchored" in config.kinds) - 0.1 * ("mirrored" in config.kinds)
     )
     assert found.decide().kinds == (*FIRST_KINDS, "anchored")
+
+
+def test_links_speak_against_an_answer_where_no_validation_pair_has_one_and_linked_entities_are_candidates():
+    facts = [(f"a{i}", relation, f"b{i}") for i in range(20) for relation in ("r", "s")]
+    asked = [(f"a{i}", "r", f"b{i + 1}") for i in range(10)]
+    apart = name_parts({"train": facts, "valid": asked})
+    some = name_parts({"train": [*facts, ("a0", "s", "b1")], "valid": asked})
+    blind = name_parts({"train": facts})
+    has_links = [
+        "linked" in Planner(split, given, Clock()).tried.kinds
+        for split, given in (
+            (apart, {"linked": "include"}),
+            (apart, {}),
+            (some, {"linked": "include"}),
+            (apart, {"linked": "include", "kinds": ("chain",)}),
+        )
+    ]
+    assert has_links == [True, False, False, False]
+    assert "linked" not in Planner(blind, {"linked": "exclude"}, Clock()).tried.kinds
 
 
 def test_a_gain_must_be_worth_its_work(planner):

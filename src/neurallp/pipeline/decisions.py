@@ -19,6 +19,9 @@ ENOUGH_REACHED = 0.95
 #: The probability that dropout leaves out a rule, where it is chosen.
 DROPOUT = 0.3
 
+#: Kinds of rules that are not tried: the plan decides from the facts whether it has them.
+DECIDED_FROM_FACTS = ("linked",)
+
 Change = Callable[[WeightingConfig], WeightingConfig]
 
 
@@ -71,7 +74,7 @@ def _with_length(length: int, config: WeightingConfig) -> WeightingConfig:
 
 def more_kinds(found: Survey, config: WeightingConfig) -> Iterator[Option]:
     """Yield all further kinds together, then each of them: together they may gain what none gains alone."""
-    further = tuple(kind for kind in KINDS if kind not in config.kinds)
+    further = tuple(kind for kind in KINDS if kind not in (*config.kinds, *DECIDED_FROM_FACTS))
     together = [further] if len(further) > 1 else []
     for kinds in (*together, *((kind,) for kind in further)):
         plural = "s" if len(kinds) > 1 else ""

@@ -15,6 +15,7 @@ from ..config import ModelConfig, TrainingConfig, WeightingConfig, choose_weight
 from ..config.plan_log import Comparison, PlanLog
 from ..graph.knowledge_base import Split, hold_out
 from ..weighting.fitting import Candidates
+from ..weighting.masking import excludes_linked
 from .callbacks import Clock
 from .decisions import DECISIONS, Decision, Option, first_length
 from .survey import survey
@@ -22,7 +23,7 @@ from .trials import TrialResult, Trials, space_relations
 
 #: The kinds of rules that a plan begins with, of which queries may leave some out. The others, which take
 #: longest, are tried.
-FIRST_KINDS = ("chain", "prior", "unary", "near", "against", "linked")
+FIRST_KINDS = ("chain", "prior", "unary", "near", "against")
 
 #: Feature values of all questions to learn from, at most; and how many questions a query may have.
 MAX_WORK = 2.6e9
@@ -144,8 +145,14 @@ class Planner:
         """Return the settings before any trial."""
         length = first_length(self.survey)
         entries = min(WeightingConfig().max_entries, ENTRIES_PER_ENTITY * self.survey.num_entities)
-        first = {"max_length": length, "kinds": FIRST_KINDS, "max_entries": entries}
+        links = ("linked",) if self._links_speak_against() else ()
+        first = {"max_length": length, "kinds": (*FIRST_KINDS, *links), "max_entries": entries}
         return choose_weighting({**first, **self.given})
+
+    def _links_speak_against(self) -> bool:
+        """Return whether a linked entity is a candidate, although no validation pair is linked by a fact."""
+        is_candidate = not excludes_linked(self.split, self.given.get("linked", WeightingConfig().linked))
+        return is_candidate and self.survey.num_valid > 0 and self.survey.linked_share == 0
 
     def _begin(self, config: WeightingConfig) -> None:
         """Make the first trial. If enough queries can be refined with bounded work, all trials do that."""
