@@ -66,23 +66,17 @@ def test_each_kind_is_kept_if_it_pays(planner):
     assert found.decide().kinds == (*FIRST_KINDS, "anchored")
 
 
-def test_links_speak_against_an_answer_where_no_validation_pair_has_one_and_linked_entities_are_candidates():
+def test_links_speak_against_an_answer_where_linked_entities_are_candidates_on_request_only():
     facts = [(f"a{i}", relation, f"b{i}") for i in range(20) for relation in ("r", "s")]
     asked = [(f"a{i}", "r", f"b{i + 1}") for i in range(10)]
     apart = name_parts({"train": facts, "valid": asked})
     some = name_parts({"train": [*facts, ("a0", "s", "b1")], "valid": asked})
-    blind = name_parts({"train": facts})
-    has_links = [
-        "linked" in Planner(split, given, Clock()).tried.kinds
-        for split, given in (
-            (apart, {"linked": "include"}),
-            (apart, {}),
-            (some, {"linked": "include"}),
-            (apart, {"linked": "include", "kinds": ("chain",)}),
-        )
-    ]
-    assert has_links == [True, False, False, False]
-    assert "linked" not in Planner(blind, {"linked": "exclude"}, Clock()).tried.kinds
+    chance = name_parts({"train": [fact for fact in facts if fact[1] == "r"], "valid": asked[:1]})
+    include = {"linked": "include"}
+    cases = [(apart, include), (apart, {}), (some, include), (chance, include), (chance, {})]
+    cases.append((apart, {**include, "kinds": ("chain",)}))
+    found = ["linked" in Planner(split, given, Clock()).tried.kinds for split, given in cases]
+    assert found == [True, False, False, False, False, False]
 
 
 def test_a_gain_must_be_worth_its_work(planner):

@@ -52,7 +52,7 @@ def test_rules_that_predict_rarely_need_no_weight_and_do_not_count_towards_the_b
     fit = FitResult(
         (Setting(0.0),), rules, np.ones((4, 3, 1)), np.ones(4), np.ones((1, 1)), importance, predicted
     )
-    assert fit.has_rare
+    assert fit.kinds == {"chain", "unary"}
     assert fit.best_rules(3) == rules[1:]
     assert fit.best_rules(3, left_out={"unary"}) == rules[1:2]
 

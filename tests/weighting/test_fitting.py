@@ -439,6 +439,29 @@ def test_the_longer_a_run_the_more_is_refined_and_the_better_it_answers(split, p
     assert whole > none + 0.1
 
 
+def test_a_run_that_is_stopped_while_it_thins_says_for_how_many_queries_that_is_missing(split):
+    runs = []
+    for num_facts in (1.4 * len(split.train), np.inf):
+        weighting, done = Weighting(split, QUICK, num_threads=1), []
+        weighted = weighting.run(done.append, should_stop=lambda done=done, num=num_facts: sum(done) > num)
+        assert weighted.unrefined == ()
+        runs.append(weighting.num_unthinned)
+    assert 0 < runs[0] < len(split.relations) * 2
+    assert runs[1] == 0
+
+
+def test_confidences_are_the_same_where_a_query_has_as_few_rules_as_wanted_already(split):
+    whole = Weighting(split, replace(QUICK, thinning=False)).run()
+    sizes = {sum(rule.kind != "prior" for rule in each.rules) for each in whole.queries.values()}
+    limit = max(sizes)
+    few = Weighting(split, replace(QUICK, max_rules=limit)).run()
+    query = next(
+        q for q, each in whole.queries.items() if sum(r.kind != "prior" for r in each.rules) == limit
+    )
+    np.testing.assert_array_equal(few.queries[query].confidences, whole.queries[query].confidences)
+    assert few.queries[query].confidences.any()
+
+
 def test_a_trial_returns_the_validation_ranks_of_some_queries_with_other_settings(split):
     weighting = Weighting(split, QUICK)
     queries = weighting.queries[:4]

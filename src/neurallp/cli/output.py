@@ -295,7 +295,8 @@ def _body(rule: "Rule") -> str:
     return answer + rule.body_text.removesuffix(", X != Y")
 
 
-#: Characters beside rules with marks, rules with counts, and facts with a probability.
+#: Characters beside rules with marks, rules with counts, and facts with a probability: the other columns of
+#: their tables, as wide as they are at most, and the gaps. A wider column folds lines earlier than it must.
 BESIDE_MARKED, BESIDE_COUNTED, BESIDE_PROBABILITY = 29, 36, 14
 
 
@@ -309,12 +310,12 @@ def marked_rules_table(rules: "Sequence[Rule]", marks: Sequence[str]) -> "Table"
     table = plain_table(numbers=("weight" if weighted else "alpha", "confidence"))
     table.add_column("")
     table.add_column("rule")
-    shown = ""
+    shown, hidden = "", ", X != Y" if have_distinct_ends(rules) else ""
     for rule, mark in zip(rules, marks, strict=True):
         if (head := shown_name(rule.head_text)) != shown:
             shown = head
             table.add_row("", "", "", f"{head} <=")
-        body = folded(_body(rule) if have_distinct_ends(rules) else rule.body_text, BESIDE_MARKED, "  ")
+        body = folded(rule.body_text.removesuffix(hidden), BESIDE_MARKED, "  ")
         table.add_row(f"{_strength(rule):.3f}", _measured(rule), mark, body)
     return table
 

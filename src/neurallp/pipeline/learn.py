@@ -258,6 +258,8 @@ class Run:
         if unrefined := weighted.unrefined:
             num = len(weighting.queries)
             self.cut.append(f"the refinement of {len(unrefined):,} of {num:,} queries")
+        if weighting.num_unthinned:
+            self.cut.append(f"the thinning of {weighting.num_unthinned:,} queries")
         return weighted
 
 

@@ -15,7 +15,7 @@ from ..config import ModelConfig, TrainingConfig, WeightingConfig, choose_weight
 from ..config.plan_log import Comparison, PlanLog
 from ..graph.knowledge_base import Split, hold_out
 from ..weighting.fitting import Candidates
-from ..weighting.masking import excludes_linked
+from ..weighting.masking import linked_are_never_right
 from .callbacks import Clock
 from .decisions import DECISIONS, Decision, Option, first_length
 from .survey import survey
@@ -150,9 +150,8 @@ class Planner:
         return choose_weighting({**first, **self.given})
 
     def _links_speak_against(self) -> bool:
-        """Return whether a linked entity is a candidate, although no validation pair is linked by a fact."""
-        is_candidate = not excludes_linked(self.split, self.given.get("linked", WeightingConfig().linked))
-        return is_candidate and self.survey.num_valid > 0 and self.survey.linked_share == 0
+        """Return whether linked entities are candidates on request, although none is right by no accident."""
+        return self.given.get("linked") == "include" and linked_are_never_right(self.split)
 
     def _begin(self, config: WeightingConfig) -> None:
         """Make the first trial. If enough queries can be refined with bounded work, all trials do that."""

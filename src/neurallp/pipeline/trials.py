@@ -104,7 +104,7 @@ class Trials:
 
     def _run(self, weighting: Weighting, config: WeightingConfig) -> TrialResult:
         started = perf_counter()
-        used = replace(config, thinning=False) if self.refines else self._reduce(config)
+        used = config if self.refines else self._reduce(config)
         found = weighting.trial(self.queries, used, refined=self.refines)
         entries = list(found.entries_per_question.values())  # of the queries that there was time for
         seconds = (perf_counter() - started) / max(len(entries), 1)

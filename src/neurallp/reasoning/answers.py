@@ -206,7 +206,7 @@ class WhyNot:
         if self.answer.is_known:
             return f"{self.answer} is a known fact already ({place}); explain prints what speaks for it."
         if self.follows:
-            return f"{self.answer} follows already ({place}); explain prints why and how likely it is."
+            return f"{self.answer} follows already ({place}); explain prints why."
         if not self.missing_facts:
             return f"{self.answer} does not follow, and no rule is just one fact short of it."
         return f"{self.answer} does not follow:"

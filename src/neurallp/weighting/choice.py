@@ -14,6 +14,7 @@ import numpy as np
 
 from ..graph.arrays import Floats, Ids
 from ..graph.questions import Questions
+from .kinds import is_dense
 from .query_fit import FitResult, QueryFit, Setting
 from .weighted_rules import WeightedQuery
 
@@ -72,6 +73,11 @@ class Choice:
     def weighted(self) -> WeightedQuery:
         """The rules with a weight."""
         return self.fit.weighted(self.column)
+
+    @property
+    def num_rules(self) -> int:
+        """The number of rules with a weight, besides the dense one."""
+        return sum(not is_dense(self.fit.rules[rule]) for rule in self.fit.used(self.column))
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ logarithmic scale). A query has a weight for each of them.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
@@ -65,7 +65,9 @@ class Weighting:
         self.validation_answers = KnownAnswers(known_or_valid, self.num_relations)
         self.num_threads = num_threads or num_cores()
         self.should_stop: Callable[[], bool] = lambda: False
-        #: Called with a query and its fits as each is found: a cheap one for each length, or the refined one.
+        #: The number of queries whose rules a stopped run would have thinned out.
+        self.num_unthinned = 0
+        #: Called with a query and its fits as each stage finds them: for each length, or for one.
         self.on_fit: Callable[[int, Sequence[FitResult]], None] = lambda query, fits: None
         self._idle: list[Worker] = []
         self._found: dict[Any, list[Candidate]] = {}  # by query, kind, length and settings
@@ -90,6 +92,14 @@ class Weighting:
     def given_kinds(self) -> set[str]:
         """The kinds of all rules that are given."""
         return {each.kind for rules in self.given.values() for each in rules}
+
+    def optional_kinds(self, kinds: Collection[str], *, rare: bool) -> list[str]:
+        """Return those of some kinds that a query may leave out, and that predict rarely or do not.
+
+        Given rules are never left out.
+        """
+        found = get_kinds(set(kinds) - self.given_kinds)
+        return [kind.name for kind in found if kind.is_optional and kind.predicts_rarely == rare]
 
     @property
     def max_depth(self) -> int:
@@ -132,7 +142,10 @@ class Weighting:
     def trial(
         self, queries: Sequence[int], config: WeightingConfig | None = None, *, refined: bool = False
     ) -> Trial:
-        """Return what the cheap fits of some queries, or refined ones, validate to, with other settings."""
+        """Return what cheap fits of some queries, or refined ones, validate to; with other settings if given.
+
+        No rules are thinned out.
+        """
         other = self if config is None else self.with_config(config)
         with ThreadPoolExecutor(self.num_threads) as pool:
             pilots = other._pilot_all(queries, pool, lambda query: None)
@@ -203,7 +216,7 @@ class Weighting:
         self, choices: Mapping[int, Choice], pool: Executor, on_done: OnQuery
     ) -> dict[int, FitResult]:
         """Return the refined weights of queries with rules that predict rarely, with and without these."""
-        wanted = self._select(choices, lambda choice: choice.fit.has_rare, on_done)
+        wanted = self._select(choices, lambda each: self.optional_kinds(each.fit.kinds, rare=True), on_done)
         return self._refine_all(wanted, pool, on_done)
 
     def _thin_all(
@@ -211,14 +224,15 @@ class Weighting:
     ) -> dict[int, FitResult]:
         """Return the weights of queries with fewer rules; of as many as there is time and need for."""
         limit = self.config.max_rules or (0 if self.config.thinning else math.inf)
-        wanted = self._select(choices, lambda choice: len(choice.fit.used(choice.column)) > limit, on_done)
-        found = self._map(Worker.thin, [*wanted.items()], pool)
-        return self._collect([*wanted], found, on_done)
+        wanted = self._select(choices, lambda choice: choice.num_rules > limit, on_done)
+        found = self._collect([*wanted], self._map(Worker.thin, [*wanted.items()], pool), on_done)
+        self.num_unthinned = len(wanted) - len(found)
+        return found
 
     def _select(
         self,
         choices: Mapping[int, Choice],
-        is_wanted: Callable[[Choice], bool],
+        is_wanted: Callable[[Choice], Any],
         on_done: OnQuery,
     ) -> dict[int, Choice]:
         """Return the choices that are wanted; with the others a stage is done already."""

@@ -57,11 +57,6 @@ def linked_are_never_right(split: Split) -> bool:
     return bool((1 - expected) ** len(split.valid) < CHANCE)
 
 
-def excludes_linked(split: Split, linked: Linked) -> bool:
-    """Return whether entities that a fact links to the source are no candidates."""
-    return linked_are_never_right(split) if linked == "auto" else linked == "exclude"
-
-
 class Filters(NamedTuple):
     """Entities that are no candidate answers: of each question first known answers, then linked ones."""
 
@@ -75,7 +70,7 @@ class EdgeMasking:
 
     def __init__(self, split: Split, masking: Masking, linked: Linked = "include") -> None:
         self.masking = masking = choose_masking(split) if masking == "auto" else masking
-        self.excludes_linked = excludes_linked(split, linked)
+        self.excludes_linked = linked_are_never_right(split) if linked == "auto" else linked == "exclude"
         self.turns = TURNS[masking]
         self.choices = sorted(set(self.turns))  # every value of `mask_pair` that occurs
         used = masking == "both" or self.excludes_linked

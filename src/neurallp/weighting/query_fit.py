@@ -68,9 +68,9 @@ class FitResult:
         return ranks
 
     @property
-    def has_rare(self) -> bool:
-        """Whether some of the rules predict rarely."""
-        return any(get_kind(kind).predicts_rarely for kind in {rule.kind for rule in self.rules})
+    def kinds(self) -> set[str]:
+        """The kinds of the rules."""
+        return {rule.kind for rule in self.rules}
 
     def used(self, setting: int) -> Ids:
         """Return the numbers of the rules with a weight other than 0 under one setting."""

@@ -12,7 +12,6 @@ from ..graph.questions import Questions, excludes_source
 from .choice import Choice, reduce_rules, thin
 from .example_kernels import Buffer
 from .features import FeatureWalker, ask
-from .kinds import get_kinds
 from .kinds.base import Candidate, Kind
 from .kinds.chain import count_conclusions
 from .query_fit import FitResult, QueryFit, Setting
@@ -175,13 +174,8 @@ class Worker:
         """Return every penalty, and the middle one without each kind that a query may leave out at once."""
         settings = [Setting(penalty) for penalty in self.config.penalties]
         middle = settings[len(settings) // 2]
-        names = [kind.name for kind in self._optional(kinds) if not kind.predicts_rarely]
+        names = self.weighting.optional_kinds(kinds, rare=False)
         return settings + [middle._replace(left_out=frozenset({name})) for name in names]
-
-    def _optional(self, kinds: Collection[str]) -> list[Kind]:
-        """Return those of some kinds that a query may leave out; given rules are never left out."""
-        found = get_kinds(set(kinds) - self.weighting.given_kinds)
-        return [kind for kind in found if kind.is_optional]
 
     def refine(self, query: int, choice: Choice) -> FitResult:
         """Return the weights of a query's rules, fitted on more questions under the settings chosen.
@@ -198,9 +192,11 @@ class Worker:
         """Return the fit of the best rules, to be made on all questions under the settings chosen."""
         given = frozenset(self.weighting.given.get(query, ()))
         rules = choice.fit.best_rules(self.config.max_entries, given, choice.left_out)
-        kinds = {rule.kind for rule in rules}
-        rare = frozenset(kind.name for kind in self._optional(kinds) if kind.predicts_rarely)
-        return self._continue(query, choice, rules, questions, [frozenset(), rare] if rare else [frozenset()])
+        rare = frozenset(self.weighting.optional_kinds({rule.kind for rule in rules}, rare=True))
+        is_judged = rare and self.weighting.valid
+        return self._continue(
+            query, choice, rules, questions, [frozenset(), rare] if is_judged else [frozenset()]
+        )
 
     def thin(self, query: int, choice: Choice) -> FitResult:
         """Return a query's refined weights with fewer rules: those of each level, or of `max_rules` rules."""

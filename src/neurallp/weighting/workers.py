@@ -77,6 +77,9 @@ class DistributedWeighting(Weighting):
         place, restarts = 0, 0
         settings = self.split, self.config, self.given
         while place < len(tasks):
+            if self.should_stop():
+                yield from (done.get(number) for number in range(place, len(tasks)))
+                return
             if restarts > MAX_RESTARTS:
                 raise LostWorkersError(
                     f"Worker processes were lost {restarts} times. Is there memory for all of them?"
