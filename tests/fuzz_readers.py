@@ -50,6 +50,7 @@ LABELS = b"""@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 <http://ex.org/anna> rdfs:label "Anna"@en, "Anne"@fr . <http://ex.org/bob> rdfs:label "Bob" ."""
 
 ANYBURL = b"120\t60\t0.5\tuncle(X,Y) <= father(X,A), brother(A,Y)\n3\t1\t0.3\tuncle(X,bob) <= father(X,A)\n"
+ANYBURL += b"3\t1\t0.3\tuncle(X,bob) <= father(X,carl)\n3\t1\t0.3\tuncle(bob,Y) <= father(carl,Y)\n"
 AMIE = (
     b"Starting\n?a  father  ?h  ?h  brother  ?b   => ?a  uncle  ?b\t0.1\t0.5\t0.6\t60\t120\t100\n"
     b"?a  uncle  ?b   => ?b  nephew  ?a\t0.1\t0,5\t0.6\t60\t120\t100\n"
@@ -70,6 +71,7 @@ def _rules(form: str) -> Callable[[], list[bytes]]:
             Rule("~uncle", ("~brother",), 0.25, weight=-1.5, distinct_ends=True),
             Rule("r", ("s",), 0.5, kind="unary", answer="anna", weight=2.0),
             Rule("r", ("s",), 0.5, kind="unary", answer="anna", body_end="bob", weight=1.0),
+            Rule("r", ("s",), 0.5, kind="sourced", source="anna", body_start="bob", weight=1.0),
         ]
         return [import_module(f"neurallp.io.rules.{form}").render(rules, {}).encode()]
 

@@ -115,16 +115,16 @@ def test_other_formats_and_empty_figures_are_refused(refuse, model, tmp_path):
         draw_rules([], tmp_path / "rules.png")
 
 
-def test_rules_that_name_their_answer_are_counted_where_they_are_not_drawn(run, tmp_path):
+def test_rules_that_name_their_answer_or_source_are_counted_where_they_are_not_drawn(run, tmp_path):
     kb = random_kb(0)
-    weighted_program(random_rules(kb, 0), WeightingConfig()).save(tmp_path / "model")
-    relation = kb.relations[0]
-    num = sum(rule.kind == "unary" and rule.weight != 0 for rule in random_rules(kb, 0).rules(0))
+    program, relation = weighted_program(random_rules(kb, 0), WeightingConfig()), kb.relations[0]
+    program.save(tmp_path / "model")
+    num = sum(rule.kind in ("unary", "sourced") for rule in program.rules(relation, limit=100))
     code, out, told = run(
         "plot", "rules", tmp_path / "model", "--relation", relation, "--out", tmp_path / "r.svg"
     )
     assert (code, out.strip()) == (0, str(tmp_path / "r.svg"))
-    assert told == f"Not drawn: {num} rules that name their answer; `neurallp rules` lists them.\n"
+    assert told == f"Not drawn: {num} rules that name their answer or source; `neurallp rules` lists them.\n"
 
 
 def test_operators_with_little_attention_are_summed_in_one_row():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neurallp import KnowledgeBase
-from neurallp.weighting.kinds import unary
+from neurallp.weighting.kinds import sourced, unary
 from neurallp.weighting.kinds.base import Candidate, Kind
 from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
 
@@ -23,9 +23,10 @@ def every_kind():
     """Within it, no query leaves a kind of rules out, and few facts are enough for rules with constants."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Kind, "is_optional", False)
-        patch.setattr(unary, "MIN_SUPPORT", 3)
-        patch.setattr(unary, "FACTS_PER_RULE", 1)
-        patch.setattr(unary.Unary, "penalty", 1.0)
+        for module, kind in ((unary, unary.Unary), (sourced, sourced.Sourced)):
+            patch.setattr(module, "MIN_SUPPORT", 3)
+            patch.setattr(module, "FACTS_PER_RULE", 1)
+            patch.setattr(kind, "penalty", 1.0)
         yield
 
 
@@ -73,14 +74,19 @@ def random_rules(kb, seed, excludes_linked=False):
         candidates += [Candidate("unary", (int(rng.integers(num)),), name) for name in ("anna", "nobody")]
         ends = [*(NAMES[place] for place in rng.integers(0, len(NAMES), 4)), "nobody"]
         candidates += [Candidate("unary", (int(rng.integers(num)),), "it's", end) for end in ends]
+        starts = [*rng.choice(NAMES, 3).tolist(), "it's", "nobody"]
+        candidates += [Candidate("sourced", (int(rng.integers(num)),), "it's", start) for start in starts]
+        sources = [*rng.choice(NAMES, 3).tolist(), "nobody"]
+        candidates += [Candidate("sourced", (int(rng.integers(num)),), name, "anna") for name in sources]
         candidates += [
             Candidate(kind, (k,))
             for kind in ("anchored", "mirrored")
             for k in rng.permutation(num)[:3].tolist()
         ]
         candidates += [Candidate("near", ()), Candidate("linked", ())]
+        candidates = list(dict.fromkeys(candidates))
         weights = rng.normal(size=(len(candidates), 3))
-        single = [candidate.kind in ("prior", "unary", "against", "linked") for candidate in candidates]
-        weights[np.ix_(single, [1, 2])] = 0
+        single = ("prior", "unary", "sourced", "against", "linked")
+        weights[np.ix_([candidate.kind in single for candidate in candidates], [1, 2])] = 0
         queries[query] = WeightedQuery(tuple(candidates), weights, rng.random(len(candidates)))
     return WeightedRules(kb.relations, kb.reflexive_relations, queries, excludes_linked=excludes_linked)

@@ -17,6 +17,8 @@ from neurallp.reasoning.reasoner import Reasoner
 from neurallp.scale.apply import Application, Options
 from neurallp.scale.engines import open_engine
 from neurallp.scale.queries import Wanted
+from neurallp.weighting.kinds.base import Candidate
+from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
 
 parquet = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("duckdb", reason="DuckDB is not installed: pip install 'neurallp[sql]'")
@@ -104,6 +106,7 @@ def test_a_rule_about_links_lowers_answers_and_predicts_none_alone(tmp_path):
 def test_spark_gives_what_the_reasoner_predicts(tmp_path, spark):
     kb, weighted = sample(tmp_path, 3)
     options = Options((4,), Wanted(3))
+    assert "sourced" in {rule.kind for rule in weighted.queries[4].rules}
     application = Application(weighted, kb, CALIBRATION, tmp_path / "out", options)
     application.run(partial(open_engine, "spark", memory="1GB"))
     check(application, kb, weighted, CALIBRATION, options.wanted)
@@ -170,6 +173,25 @@ def test_sources_in_parts_give_the_same(tmp_path, monkeypatch):
     assert sum(cost.rows for cost in application.costs() if cost.query == 0) > 60
     run(application)
     check(application, kb, weighted, CALIBRATION, Wanted())
+
+
+def test_a_rule_that_names_its_source_adds_to_it_in_one_of_the_parts(tmp_path, monkeypatch):
+    facts = [*((f"a{i}", "r", f"b{i}") for i in range(6)), *(("d", "s", f"b{i}") for i in range(5))]
+    write_triples(tmp_path / "facts.tsv", facts)
+    pack(tmp_path / "facts.tsv", tmp_path / "packed")
+    kb = open_packed(tmp_path / "packed")
+    query, operator = map(kb.relations.operator_id, ("r", "s"))
+    named = [("a0", "d"), ("a1", "d"), ("d", "d"), ("nobody", "d"), ("a2", "nobody")]
+    rules = tuple(Candidate("sourced", (operator,), *each) for each in named)
+    own = WeightedQuery(rules, np.array([[weight, 0, 0] for weight in (2.0, 1, 3, 4, 5)]), np.ones(5))
+    weighted = WeightedRules(kb.relations, kb.reflexive_relations, {query: own})
+    monkeypatch.setattr("neurallp.scale.apply.ROWS_AT_ONCE", 4)
+    application = Application(weighted, kb, CALIBRATION, tmp_path / "out", Options((query,)))
+    assert [cost.rows for cost in application.costs()] == [5, 5, 5, 0, 0]
+    run(application)
+    check(application, kb, weighted, CALIBRATION, Wanted())
+    heads = [row["head"] for row in read(application, query)]
+    assert {head: heads.count(head) for head in heads} == {"a0": 4, "a1": 4, "d": 5}  # one is known
 
 
 def test_rules_that_explode_are_named_before_anything_is_run_or_left_out_by_choice(tmp_path, monkeypatch):

@@ -11,6 +11,8 @@ from neurallp.graph.packed import PackedKnowledgeBase, PackedOperators
 from neurallp.graph.segments import sort_edges
 from neurallp.rules.paths import find_paths
 from neurallp.scale.estimate import Cost, Estimator
+from neurallp.weighting.kinds.base import Candidate
+from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
 
 
 def packed(kb):
@@ -34,6 +36,17 @@ def test_every_rule_but_the_prior_has_a_cost():
     costs = list(Estimator(kb).costs(weighted, 2))
     assert len(costs) == len(weighted.queries[2]) - 1
     assert all(cost.rows >= 0 and cost.text for cost in costs)
+
+
+def test_rows_of_a_rule_that_names_its_source_are_the_edges_of_its_start():
+    facts = [*((f"a{i}", "r", f"b{i}") for i in range(9)), *(("d", "s", f"b{i}") for i in range(5))]
+    kb = packed(KnowledgeBase.from_triples(facts))
+    named = [("a0", "d"), ("a1", "a2"), ("nobody", "d"), ("a2", "nobody")]
+    rules = [Candidate("sourced", (1,), *each) for each in named]
+    own = WeightedQuery((*rules, Candidate("linked", ())), np.ones((5, 3)), np.ones(5))
+    weighted = WeightedRules(kb.relations, kb.reflexive_relations, {0: own})
+    costs = {cost.number: cost.rows for cost in Estimator(kb).costs(weighted, 0)}
+    assert costs == {0: 5, 1: 0, 2: 0, 3: 0, 4: 1}  # links are those of a0, for which a rule predicts
 
 
 def test_rows_of_nearness_are_the_edges_that_its_walks_follow_where_another_rule_predicts():

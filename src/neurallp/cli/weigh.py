@@ -137,10 +137,16 @@ def _settings_of(program: "Program | None") -> dict[str, Any]:
 
 
 def _kinds_of(program: "Program | None") -> dict[str, Any]:
-    """Return the setting `kinds` for the rules of a program: their kinds, or nothing for the default."""
+    """Return the setting `kinds` for the rules of a program, or nothing for the default.
+
+    They are those of its rules, also where these are inverted for the inverse query.
+    """
     from ..pipeline.program import LearnedProgram, RuleProgram
+    from ..weighting.kinds import rules_as_candidates
 
     if isinstance(program, RuleProgram):
-        return {"kinds": tuple(dict.fromkeys(["chain", "prior", *(rule.kind for rule in program.given)]))}
+        inverted = rules_as_candidates(program.given, program.relations).values()
+        found = [*program.given, *(candidate for own in inverted for candidate in own)]
+        return {"kinds": tuple(dict.fromkeys(["chain", "prior", *(each.kind for each in found)]))}
     weighted = program.weighted_rules if isinstance(program, LearnedProgram) else None
     return {"kinds": tuple(weighted.num_of_kinds)} if weighted is not None and weighted.num_of_kinds else {}

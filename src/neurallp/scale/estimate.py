@@ -8,6 +8,9 @@ import numpy as np
 
 from ..graph.arrays import Floats, Ids, group_rows
 from ..graph.packed import PackedKnowledgeBase
+from ..graph.vocabulary import Relations
+from ..rules.rule import Rule
+from ..rules.support import body_ids
 from ..weighting.features import ask
 from ..weighting.graph_index import GraphIndex, MaskedGraph
 from ..weighting.kinds import get_kind, is_dense, near
@@ -54,7 +57,7 @@ class Estimator:
     """
 
     def __init__(self, kb: PackedKnowledgeBase) -> None:
-        self.operators = kb.operators
+        self.operators, self.entities = kb.operators, kb.entities
         self._index = GraphIndex(kb, kb.operators)
         self._counts: dict[Body, Floats] = {}
         self._near: dict[int, int] = {}
@@ -88,15 +91,26 @@ class Estimator:
             if rule.names_no_relation:
                 ordering.append(number)
             elif not is_dense(candidate):
-                body = tuple(map(weighted.relations.operator_id, rule.body))
-                sources[self.operators.sources_of(body[0])[0]] = True
-                yield Cost(query, number, str(weighted.rule(query, number)), self.paths(body))
+                own_sources, rows = self._sources_and_rows(rule, weighted.relations)
+                sources[own_sources] = True
+                yield Cost(query, number, str(weighted.rule(query, number)), rows)
         self._counts.clear()
         for number in ordering:
             is_near = own is not None and own.rules[number].kind == "near"
             count = self.near_edges if is_near else self.edges_from
             rows = count(np.flatnonzero(sources))
             yield Cost(query, number, str(weighted.rule(query, number)), rows)
+
+    def _sources_and_rows(self, rule: Rule, relations: Relations) -> tuple[Ids, int]:
+        """Return the sources at which the body of a rule begins, or which it names, and the rule's rows."""
+        body = body_ids(rule, relations)
+        if rule.source is None:
+            return self.operators.sources_of(body[0])[0], self.paths(body)
+        ends = np.array([self.entities.find(name) for name in (rule.source, str(rule.body_start))])
+        if ends.min() < 0:
+            return ends[:0], 0
+        (start,), (stop,) = self.operators.spans(ends[1:], body[0])
+        return ends[:1] if stop > start else ends[:0], int(stop - start)
 
     def edges_from(self, sources: Ids) -> int:
         """Return how many edges of any relation leave sources."""

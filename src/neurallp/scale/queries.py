@@ -78,6 +78,11 @@ class RuleQueries:
             found = f"{names[str(rule.constant)]} AS entity, 1.0e0 AS forward, 1.0e0 AS backward"
             ends = "" if rule.end is None else f" WHERE target = {names[rule.end]}"
             return f"SELECT DISTINCT source, {found} FROM {part.of(steps)} u{ends}"
+        if rule.kind == "sourced":
+            source, start = names[str(rule.constant)], names[str(rule.end)]
+            found = f"{source} AS source, target AS entity, 1.0e0 AS forward, 1.0e0 AS backward"
+            owned = f"{source} % {part.num_parts} = {part.number}"
+            return f"SELECT {found} FROM {steps} u WHERE source = {start} AND {owned}"
         if rule.kind == "anchored":
             return feature_sql.neighbours(f"({feature_sql.anchored(part.of(steps), steps, self.asked)})")
         return feature_sql.neighbours(f"({feature_sql.mirrored(steps, part.of(self.asked))})")

@@ -131,6 +131,19 @@ def test_a_rule_that_names_no_relation_with_parts_or_twice_in_a_query_is_an_erro
             read_weighted(read_files(tmp_path))
 
 
+def test_a_rule_is_kept_with_the_source_and_start_that_it_names_and_refused_without(kb, tmp_path):
+    rule = Candidate("sourced", (1,), "c", "a")
+    for own in (rule, rule._replace(constant=None), rule._replace(end=None), rule._replace(operators=(0, 1))):
+        query = WeightedQuery((own,), ONE, np.ones(1))
+        rules = WeightedRules(kb.relations, kb.reflexive_relations, {0: query})
+        write_files(tmp_path, "rules", weighted_files(rules, QUICK))
+        if own is rule:
+            assert arrays_of(read_weighted(read_files(tmp_path))[0]) == arrays_of(rules)
+        else:
+            with pytest.raises(ModelError, match="the kind sourced"):
+                read_weighted(read_files(tmp_path))
+
+
 def test_rules_weighted_on_one_family_answer_for_another(program, folder):
     other = split_triples(family_knowledge_base(num_people=50, num_generations=3, seed=7), seed=3)
     loaded = load_model(folder)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from neurallp.datasets.family import family_knowledge_base
 from neurallp.errors import ConfigError, DataError, DataWarning, FormatError
-from neurallp.io.rules import EXPORTS, IMPORTS, export_rules, import_rules
+from neurallp.io.rules import EXPORTS, IMPORTS, LOSSLESS, export_rules, import_rules
 from neurallp.rules.rule import Rule, RuleSet
 from neurallp.rules.simplify import face_forward, invert_rule, require_distinct_variables
 from neurallp.rules.support import measure
@@ -130,6 +130,18 @@ def test_any_name_survives_another_program(tool, tmp_path, entities, relations):
 def test_our_own_formats_give_back_every_rule(form, tmp_path, rules):
     export_rules(tmp_path / "rules", rules, form)
     assert import_rules(tmp_path / "rules", form).rules == RuleSet(rules)
+
+
+NAMED = Rule("r", ("~s",), 0.5, distinct_ends=True, kind="sourced", source="it's", body_start="a\tb")
+
+
+@pytest.mark.parametrize("form", EXPORTS)
+def test_rules_that_name_their_source_are_held_by_our_own_formats_alone(form, tmp_path):
+    rules = [UNCLE, NAMED]
+    kept = export_rules(tmp_path / "rules", rules, form)
+    assert kept == (rules if form in LOSSLESS else [UNCLE])
+    if form in LOSSLESS:
+        assert import_rules(tmp_path / "rules", form).rules == RuleSet(rules)
 
 
 @given(rule=any_rules)

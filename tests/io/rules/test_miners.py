@@ -5,10 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neurallp import load_model
 from neurallp.errors import ConfigError, FormatError
 from neurallp.io.rules import amie, anyburl
 from neurallp.io.rules.atoms import Atom, body_atoms, find_chain
 from neurallp.io.rules.base import RuleFile
+from neurallp.io.triples import load, write_triples
 from neurallp.rules.rule import Rule, RuleSet
 
 UNCLE = Rule("uncle", ("father", "brother"), 0.5, distinct_ends=True, support=60, num_predictions=120)
@@ -89,6 +91,32 @@ def test_rules_of_one_edge_that_name_their_answer_are_read(text, target, answer,
     (rule,) = parsed(f"4\t2\t0.5\t{text}\n").rules
     expected = Rule(target, (body,), 0.5, distinct_ends=True, kind="unary", answer=answer, body_end=end)
     assert rule == replace(expected, support=2, num_predictions=4)
+
+
+FILMS = {"noir": "wilder", "comedy": "tati", "horror": "romero"}
+
+
+def test_rules_of_anyburl_that_name_two_entities_are_weighted_in_both_directions(run, tmp_path):
+    names = [(genre, director, f"{genre}{i}") for genre, director in FILMS.items() for i in range(20)]
+    facts = [
+        fact
+        for place, (genre, director, film) in enumerate(names)
+        for fact in [(film, "director", director), *([(film, "genre", genre)] if place % 5 else [])]
+    ]
+    write_triples(tmp_path / "facts.tsv", facts)
+    rules = [f"20\t16\t0.8\tgenre(X,{genre}) <= director(X,{name})\n" for genre, name in FILMS.items()]
+    (tmp_path / "rules.txt").write_text("".join(rules) + "20\t1\t0.05\tgenre(X,noir) <= director(X,A)\n")
+    code, *_ = run("weigh", tmp_path / "rules.txt", tmp_path / "facts.tsv", "--out", tmp_path / "model")
+    assert code == 0
+    model = load_model(tmp_path / "model")
+    queries = model.weighted_rules.queries
+    kinds = {query: {rule.kind for rule in own.rules} for query, own in queries.items()}
+    named = {model.relations.operator_name(query): found - {"prior"} for query, found in kinds.items()}
+    assert (named["genre"], named["~genre"]) == ({"unary"}, {"sourced"})
+    kb = load(tmp_path / "facts.tsv")
+    assert model.ask(head="noir0", relation="genre", kb=kb)[0].entity == "noir"
+    films = {answer.entity for answer in model.ask(relation="genre", tail="noir", kb=kb, k=20)}
+    assert films == {"noir0", "noir5", "noir10", "noir15"}  # those whose genre is no known fact
 
 
 def test_every_fault_is_reported_with_its_line():

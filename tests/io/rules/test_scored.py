@@ -171,6 +171,23 @@ def test_links_of_any_other_relation_count_once_in_either_direction(form, tmp_pa
     assert found == pytest.approx(model_scores(kb, weighted))
 
 
+def sourced_rules(kb, *named):
+    """Return weighted rules for the relation r: sourced ones over s, each with its source and start."""
+    rules = tuple(Candidate("sourced", (kb.relations.operator_id("s"),), *each) for each in named)
+    weights = np.array([[2.0 ** (place - 1), 0, 0] for place in range(len(rules))])
+    own = WeightedQuery(rules, weights, np.ones(len(rules)))
+    return WeightedRules(kb.relations, kb.reflexive_relations, {kb.relations.operator_id("r"): own})
+
+
+@pytest.mark.parametrize("form", PROGRAMS)
+def test_a_sourced_rule_gives_the_targets_of_its_start_to_its_source_alone(form, tmp_path):
+    facts = [("c", "r", "x"), ("c", "s", "y"), ("d", "s", "x"), ("d", "s", "y"), ("d", "s", "c")]
+    kb = KnowledgeBase.from_triples([*facts, ("e", "s", "x")])
+    pairs = [("c", "d"), ("c", "c"), ("c", "e"), ("nobody", "d"), ("c", "nobody")]
+    found = PROGRAMS[form](kb, sourced_rules(kb, *pairs), tmp_path)
+    assert found == {("r", "c", "x"): 0.5 + 2, ("r", "c", "y"): 0.5 + 1}  # r is not reflexive
+
+
 @pytest.mark.parametrize("form", PROGRAMS)
 @pytest.mark.parametrize(("seed", "excludes_linked"), [(0, False), (1, True)])
 def test_every_program_computes_the_probabilities_of_the_model(form, seed, excludes_linked, tmp_path):
@@ -229,6 +246,48 @@ def test_an_unknown_kind_is_refused_before_anything_is_written(tmp_path):
         export_scored(
             tmp_path / "r", WeightedRules(kb.relations, kb.reflexive_relations, {0: own}), "scored-sql"
         )
+    assert not list(tmp_path.iterdir())
+
+
+def test_json_names_the_source_of_a_rule_and_where_its_operator_starts(tmp_path):
+    kb = KnowledgeBase.from_triples([("c", "r", "x"), ("d", "s", "x")])
+    export_scored(tmp_path / "r", sourced_rules(kb, ("c", "d")), "scored-json")
+    (rule,) = json.loads((tmp_path / "r").read_text())["rules"]
+    assert [rule[name] for name in ("source", "start", "answer", "end")] == ["c", "d", None, None]
+    assert rule["rule"] == "r(c, Y) <= s(d, Y)"
+    found, _ = import_scored(tmp_path / "r")
+    assert found.queries[0].rules == (Candidate("sourced", (1,), "c", "d"),)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"operators": ["s", "s"]},
+        {"source": None},
+        {"start": None},
+        {"answer": "c"},
+        {"end": "d"},
+        {"kind": "chain"},
+        {"kind": "unary", "answer": "c", "source": None},
+        {"kind": "novel"},
+    ],
+)
+def test_a_rule_in_json_with_parts_of_another_kind_is_refused(changed, tmp_path):
+    kb = KnowledgeBase.from_triples([("c", "r", "x"), ("d", "s", "x")])
+    export_scored(tmp_path / "r", sourced_rules(kb, ("c", "d")), "scored-json")
+    written = json.loads((tmp_path / "r").read_text())
+    written["rules"][0] |= changed
+    (tmp_path / "r").write_text(json.dumps(written))
+    with pytest.raises(FormatError, match="expected scored rules"):
+        import_scored(tmp_path / "r")
+
+
+@pytest.mark.parametrize("form", SCORED)
+@pytest.mark.parametrize("named", [("\ud800", "d"), ("c", "\ud800")])
+def test_an_entity_that_a_file_cannot_hold_is_named(form, named, tmp_path):
+    kb = KnowledgeBase.from_triples([("c", "r", "x"), ("d", "s", "x")])
+    with pytest.raises(FormatError, match="Rename it"):
+        export_scored(tmp_path / "r", sourced_rules(kb, named), form)
     assert not list(tmp_path.iterdir())
 
 

@@ -67,7 +67,8 @@ def test_every_rule_is_one_line_and_every_field_of_it_is_json(path):
     header, *lines = path.read_text().splitlines()
     assert header.split("\t") == [*COLUMNS, "rule"]
     assert [json.loads(field) for field in lines[0].split("\t")] == [
-        *[0.5, 1.0, 3, 4, None, None, True, [], None, "chain", "uncle", ["father", "brother"], None, None],
+        *[0.5, 1.0, 3, 4, None, None, True, [], None, "chain", "uncle", ["father", "brother"]],
+        *[None, None, None, None],
         "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y",
     ]
     assert len(lines) == 2
@@ -95,7 +96,7 @@ def test_all_faults_are_reported_at_once_each_with_its_line(path):
     path.write_text(format_rules([BACK]) + "\n".join(bad) + "\n")
     faults = message_of(path).split("\n")
     assert [fault.removeprefix(f"{path}:").split(" ")[0] for fault in faults] == ["3:", "4:", "5:"]
-    assert "expected 15 tab-separated fields, got 1" in faults[0]
+    assert "expected 17 tab-separated fields, got 1" in faults[0]
     assert "Expected `array`, got `str` - at `$.body`" in faults[2]
 
 
@@ -115,6 +116,8 @@ def test_a_table_is_recognised_by_its_columns():
 def test_no_field_of_a_safe_rule_begins_like_a_formula():
     rule = Rule("=r", ("=s",), 0.5, kind="unary", answer="@a", body_end="+b", weight=-1.0)
     assert safe_rule(rule) == replace(rule, target="'=r", answer="'@a", body_end="'+b")
+    sourced = Rule("r", ("s",), 0.5, kind="sourced", source="-c", body_start="=d", weight=1.0)
+    assert safe_rule(sourced) == replace(sourced, source="'-c", body_start="'=d")
     assert safe_rule(Rule("r", ("s",), 0.5)) == Rule("r", ("s",), 0.5)
 
 
@@ -131,6 +134,13 @@ def test_names_are_written_in_their_own_letters():
 def test_a_table_of_three_columns_and_the_text_is_enough(path):
     path.write_text('target\tbody\tconfidence\tas text\n"r"\t["s"]\t0.5\tr <= s\n"r"\t["t"]\t0.5\n')
     assert list(read_rules(path)) == [Rule("r", ("s",), 0.5), Rule("r", ("t",), 0.5)]
+
+
+def test_a_table_without_columns_for_sources_is_of_rules_that_name_none(path):
+    lines = [line.split("\t") for line in format_rules([UNCLE, BACK]).splitlines()]
+    assert lines[0][-3:-1] == ["source", "body_start"]
+    path.write_text("".join("\t".join([*line[:-3], line[-1]]) + "\n" for line in lines))
+    assert list(read_rules(path)) == [UNCLE, BACK]
 
 
 @pytest.mark.parametrize("pair", [[1, 1], [1, 0], [-1, 1], [0, 3]])
@@ -152,4 +162,4 @@ def test_what_is_wrong_with_a_line_is_told_in_eighty_characters_and_so_is_the_li
 
 def test_of_a_long_first_line_the_beginning_is_shown(path):
     path.write_text("x" * 81 + "\n")
-    assert message_of(path).endswith(f"answer, body_end, got {'x' * 80!r}….")
+    assert message_of(path).endswith(f"body_end, source, body_start, got {'x' * 80!r}….")

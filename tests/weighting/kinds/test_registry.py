@@ -10,8 +10,10 @@ from neurallp import ConfigError, load_model
 from neurallp.config import KINDS, WeightingConfig
 from neurallp.config.registry import KindEntry
 from neurallp.graph.knowledge_base import name_parts
+from neurallp.graph.vocabulary import Relations
 from neurallp.io.rules.table import read_rules, write_rules
 from neurallp.pipeline.learn import weigh_rules
+from neurallp.rules.rule import Rule
 from neurallp.weighting import kinds
 from neurallp.weighting.fitting import Weighting
 from neurallp.weighting.fitting_gpu import GpuWeighting
@@ -58,6 +60,29 @@ def test_the_kinds_that_ignore_the_source_are_those_with_a_dense_feature():
     assert {name for name, entry in KINDS.items() if entry.ignores_source} == {
         name for name in KINDS if isinstance(get_kind(name), DenseKind)
     }
+
+
+def test_a_query_without_rules_of_a_kind_gets_those_of_its_inverse_inverted():
+    relations = Relations(["genre", "director"])
+    chain = Rule("genre", ("director", "~director", "genre"), 0.5)
+    noir = Rule("genre", ("director",), 0.5, kind="unary", answer="noir", body_end="wilder")
+    any_director = Rule("genre", ("director",), 0.5, kind="unary", answer="noir")
+    like_metropolis = Rule("~genre", ("~director",), 0.5, kind="unary", answer="metropolis", body_end="lang")
+    turned_chain = Candidate("chain", (2, 1, 3))
+    of_noir = Candidate("sourced", (3,), "noir", "wilder")
+    of_metropolis = Candidate("sourced", (1,), "metropolis", "lang")
+
+    found = rules_as_candidates([chain, noir, any_director], relations)
+    assert (len(found[0]), found[2]) == (3, [turned_chain, of_noir])
+    # A query with a unary rule of its own gets chains and sourced rules nevertheless, and gives its own.
+    found = rules_as_candidates([chain, noir, like_metropolis], relations)
+    assert found[2][1:] == [turned_chain, of_noir]
+    assert found[0][2:] == [of_metropolis]
+    # Of a kind that it has itself, it gets none.
+    own = Rule("~genre", ("~director",), 0.5, kind="sourced", source="horror", body_start="lang")
+    found = rules_as_candidates([chain, noir, own], relations)
+    assert found[2] == [Candidate("sourced", (3,), "horror", "lang"), turned_chain]
+    assert len(found[0]) == 2
 
 
 def test_every_module_with_a_kind_is_registered():

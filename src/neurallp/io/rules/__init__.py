@@ -76,7 +76,12 @@ def export_scored(
 ) -> None:
     """Write a whole weighted model in one of the formats `SCORED`, with its probabilities if it has any."""
     require_choice("The format", form, tuple(SCORED))
-    entities = {name for rule in _scored_rules(weighted) for name in (rule.answer, rule.end) if name}
+    entities = {
+        name
+        for rule in _scored_rules(weighted)
+        for name in (rule.answer, rule.end, rule.source, rule.start)
+        if name
+    }
     for name in [*weighted.relations, *sorted(entities)]:
         if why := find_unwritable(name):
             raise FormatError(f"Name {quoted(name)} {why}. Rename it.")

@@ -22,7 +22,7 @@ from ...weighting.weighted_rules import WeightedQuery, WeightedRules
 CHAINS = ("chain", "against")
 
 #: Kinds whose rules have one operator.
-SINGLE = ("prior", "unary", "anchored", "mirrored")
+SINGLE = ("prior", "unary", "sourced", "anchored", "mirrored")
 
 #: Kinds whose rules have no operator.
 BODILESS = ("near", "linked")
@@ -39,6 +39,8 @@ class ScoredRule(NamedTuple):
     operators: tuple[str, ...]
     answer: str | None
     end: str | None
+    source: str | None
+    start: str | None
     weights: tuple[float, float, float]
     confidence: float
     text: str
@@ -52,13 +54,15 @@ def scored_rules(weighted: WeightedRules) -> Iterator[ScoredRule]:
             if candidate.kind not in SCORED_KINDS:
                 raise FormatError(f"No scored export defines rules of the kind {quoted(candidate.kind)}.")
             weights = own.weights[number].tolist()
+            named, none = (candidate.constant, candidate.end), (None, None)
+            at_answer, at_source = (none, named) if KINDS[candidate.kind].names_source else (named, none)
             if any(weights):
                 yield ScoredRule(
                     name(query),
                     candidate.kind,
                     tuple(map(name, candidate.operators)),
-                    candidate.constant,
-                    candidate.end,
+                    *at_answer,
+                    *at_source,
                     (weights[0], weights[1], weights[2]),
                     float(own.confidences[number]),
                     str(weighted.rule(query, number)),
@@ -76,6 +80,8 @@ class DescribedRule:
     weights: tuple[float, float, float]
     confidence: float
     end: str | None = None
+    source: str | None = None
+    start: str | None = None
 
 
 @dataclass(frozen=True)
@@ -96,11 +102,22 @@ def from_scored(described: Described) -> WeightedRules:
     found: dict[int, list[tuple[Candidate, tuple[float, ...], float]]] = {}
     for rule in described.rules:
         get_kind(rule.kind)
-        body = tuple(map(relations.operator_id, rule.operators))
-        row = make_candidate(rule.kind, body, rule.answer, rule.end), rule.weights, rule.confidence
+        row = _described_candidate(rule, relations), rule.weights, rule.confidence
         found.setdefault(relations.operator_id(rule.query), []).append(row)
     queries = {query: _weighted_query(rows) for query, rows in found.items()}
     return WeightedRules(relations, reflexive, queries, excludes_linked=described.excludes_linked)
+
+
+def _described_candidate(rule: DescribedRule, relations: Relations) -> Candidate:
+    """Return the candidate of a described rule; raise ValueError where its kind has other parts."""
+    names_source = KINDS[rule.kind].names_source
+    named, others = (rule.answer, rule.end), (rule.source, rule.start)
+    if names_source:
+        named, others = others, named
+    if others != (None, None):
+        what = "answer and no end" if names_source else "source and no start"
+        raise ValueError(f"a rule of the kind {rule.kind} names no {what} of its body")
+    return make_candidate(rule.kind, tuple(map(relations.operator_id, rule.operators)), *named)
 
 
 def make_candidate(
@@ -113,7 +130,9 @@ def make_candidate(
         raise ValueError(f"a rule of the kind {kind} has no operators and names no answer")
     if KINDS[kind].names_answer and constant is None:
         raise ValueError(f"a rule of the kind {kind} names its answer")
-    if end is not None and not KINDS[kind].names_answer:
+    if KINDS[kind].names_source and (constant is None or end is None):
+        raise ValueError(f"a rule of the kind {kind} names its source and the start of its body")
+    if end is not None and not (KINDS[kind].names_answer or KINDS[kind].names_source):
         raise ValueError(f"a rule of the kind {kind} names no end of its body")
     return Candidate(kind, operators, constant, end)
 

@@ -18,7 +18,8 @@ FORMAT = f"{NAME}2"
 MEANING = (
     "score(source, query, entity) = sum over the query's rules of weights . (indicator, forward, backward); "
     "features of a chain: 1 and log(1 + 100 p) / log(101) of the probabilities p of a random walk along its "
-    "operators and of one back; see docs/formats.md for the other kinds."
+    "operators and of one back; a sourced rule is about one source, and its operator leads from start to the "
+    "answers; see docs/formats.md for the other kinds."
 )
 
 
@@ -40,6 +41,8 @@ def render(weighted: WeightedRules, calibration: Calibration | None = None) -> s
                 "operators": rule.operators,
                 "answer": rule.answer,
                 "end": rule.end,
+                "source": rule.source,
+                "start": rule.start,
                 "weights": rule.weights,
                 "confidence": rule.confidence,
                 "rule": rule.text,

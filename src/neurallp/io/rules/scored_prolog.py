@@ -25,8 +25,8 @@ HEADER = """\
 :- encoding(utf8).
 :- set_prolog_flag(optimise, true).
 :- multifile fact/3.
-:- dynamic fact/3, relation/2, chains/2, prior/2, unary/5, shared/6, near/4, linked/2.
-:- discontiguous chains/2, prior/2, unary/5, shared/6, near/4, linked/2.
+:- dynamic fact/3, relation/2, chains/2, prior/2, unary/5, sourced/5, shared/6, near/4, linked/2.
+:- discontiguous chains/2, prior/2, unary/5, sourced/5, shared/6, near/4, linked/2.
 """
 
 PROGRAM = """
@@ -132,6 +132,9 @@ amount(Source, Query, Entity, Amount) :-
 amount(Source, Query, Entity, Amount) :-
     unary(Query, Operator, End, Entity, Amount), targets(Source, Operator, Targets), ends(End, Targets),
     is_entity(Entity).
+amount(Source, Query, Entity, Amount) :-
+    sourced(Query, Source, Operator, Start, Amount), is_entity(Source), targets(Start, Operator, Targets),
+    member(Entity, Targets).
 amount(Source, Query, Entity, Amount) :-
     shared(Query, Kind, Operator, W0, W1, W2),
     findall(E-C, confidence(Kind, Source, Query, Operator, E, C), Found), keysort(Found, Sorted),
@@ -264,6 +267,9 @@ def _clauses(rules: Iterable[ScoredRule]) -> Iterator[str]:
                 answer, weight = quote_atom(str(rule.answer)), decimal(sum(rule.weights))
                 end = "anywhere" if rule.end is None else f"at({quote_atom(rule.end)})"
                 yield f"unary({name}, {first}, {end}, {answer}, {weight}).\n"
+            elif rule.kind == "sourced":
+                source, start = quote_atom(str(rule.source)), quote_atom(str(rule.start))
+                yield f"sourced({name}, {source}, {first}, {start}, {decimal(sum(rule.weights))}).\n"
             elif rule.kind not in CHAINS:
                 yield f"shared({name}, {rule.kind}, {first}, {_numbers(rule.weights)}).\n"
 

@@ -54,13 +54,17 @@ unaries AS (
   SELECT DISTINCT r.number, e.source, r.answer AS entity FROM own r
   JOIN all_steps e ON r.kind = 'unary' AND e.operator = r.step1 AND coalesce(e.target = r.body_end, true)
   WHERE r.answer IN (SELECT entity FROM entities)),
+sourced AS (
+  SELECT r.number, r.source, e.target AS entity FROM own r
+  JOIN all_steps e ON r.kind = 'sourced' AND e.operator = r.step1 AND e.source = r.body_start
+  WHERE r.source IN (SELECT entity FROM entities)),
 priors AS (
   SELECT r.indicator * ln(1 + count(*)) AS amount, a.target AS entity FROM own r, asked_edges a
   WHERE r.kind = 'prior' GROUP BY a.target, r.indicator),
 amounts AS (
 {amounts}
   UNION ALL SELECT r.source, r.entity, o.indicator + o.forward + o.backward
-  FROM unaries r JOIN own o USING (number)
+  FROM (FROM unaries UNION ALL FROM sourced) r JOIN own o USING (number)
   UNION ALL SELECT n.source, n.entity, {amount_of_neighbours}
   FROM neighbours n JOIN own o USING (number)
   UNION ALL SELECT DISTINCT s.source, s.target, o.indicator + o.forward + o.backward
@@ -120,7 +124,8 @@ def _relations(rows: list[str]) -> str:
 
 def _table(rules: list[ScoredRule], longest: int) -> str:
     steps = ", ".join(f"step{i + 1} VARCHAR" for i in range(longest))
-    columns = f"number INTEGER, query VARCHAR, kind VARCHAR, {steps}, answer VARCHAR, body_end VARCHAR"
+    names = "answer VARCHAR, body_end VARCHAR, source VARCHAR, body_start VARCHAR"
+    columns = f"number INTEGER, query VARCHAR, kind VARCHAR, {steps}, {names}"
     created = f"CREATE TABLE rules({columns}, indicator DOUBLE, forward DOUBLE, backward DOUBLE);\n"
     rows = [_row(place, rule, longest) for place, rule in enumerate(rules)]
     return created + insert("rules", rows)
@@ -128,7 +133,8 @@ def _table(rules: list[ScoredRule], longest: int) -> str:
 
 def _row(place: int, rule: ScoredRule, longest: int) -> str:
     steps = [*map(literal, rule.operators), *["NULL"] * (longest - len(rule.operators))]
-    names = ["NULL" if name is None else literal(name) for name in (rule.answer, rule.end)]
+    entities = (rule.answer, rule.end, rule.source, rule.start)
+    names = ["NULL" if name is None else literal(name) for name in entities]
     named = [str(place), literal(rule.query), literal(rule.kind), *steps, *names]
     return f"({', '.join([*named, *map(number, rule.weights)])})"
 

@@ -31,6 +31,8 @@ COLUMNS = (
     "body",
     "answer",
     "body_end",
+    "source",
+    "body_start",
 )
 TEXT_COLUMN = "rule"
 
@@ -58,8 +60,9 @@ def _line(rule: Rule) -> str:
 
 def safe_rule(rule: Rule) -> Rule:
     """Return a rule whose fields no spreadsheet takes for formulas; its body is in brackets already."""
-    answer, end = (None if name is None else safe_cell(name) for name in (rule.answer, rule.body_end))
-    return replace(rule, target=safe_cell(rule.target), answer=answer, body_end=end)
+    names = {each: getattr(rule, each) for each in ("answer", "body_end", "source", "body_start")}
+    safe: dict[str, Any] = {each: safe_cell(name) for each, name in names.items() if name is not None}
+    return replace(rule, target=safe_cell(rule.target), **safe)
 
 
 def render(rules: Sequence[Rule], prefixes: Mapping[str, str]) -> str:
