@@ -115,6 +115,11 @@ def unary_features(edges, source, operator, answer, end=None):
     return {answer: (1.0, 1.0)} if holds else {}
 
 
+def sourced_features(edges, source, operator, named, start):
+    """Return {answer: (1, 1)} of the edges of the operator that leave `start`, if the source is `named`."""
+    return {end: (1.0, 1.0) for *edge, end in edges if edge == [start, operator] and source == named}
+
+
 def shared_features(edges, source, query, kind, operator):
     """Return {entity: (forward, backward)} of a shared-neighbour rule.
 

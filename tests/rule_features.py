@@ -22,6 +22,9 @@ unary = st.builds(
     st.sampled_from(NAMES),
     st.none() | st.sampled_from(NAMES),
 )
+sourced = st.builds(
+    Candidate, st.just("sourced"), st.tuples(operator), st.sampled_from(NAMES), st.sampled_from(NAMES)
+)
 shared = st.builds(
     Candidate, st.sampled_from(["anchored", "mirrored"]), st.tuples(operator), st.none(), st.none()
 )
@@ -35,8 +38,8 @@ def rules_of(*kinds, max_size=6):
 
 chains, non_chains, rules_of_all_kinds = (
     rules_of(chain),
-    rules_of(unary, shared, unnamed),
-    rules_of(chain, unary, shared, unnamed),
+    rules_of(unary, sourced, shared, unnamed),
+    rules_of(chain, unary, sourced, shared, unnamed),
 )
 
 
@@ -95,6 +98,9 @@ def _oracle_rule(kb, graph, source, query, rule):
         end = None if rule.end is None else kb.entities.find(rule.end)
         answer = kb.entities.find(rule.constant)
         return oracle.unary_features(graph, source, rule.operators[0], answer, end)
+    if rule.kind == "sourced":
+        named, start = map(kb.entities.find, (rule.constant, rule.end))
+        return oracle.sourced_features(graph, source, rule.operators[0], named, start)
     if rule.kind == "near":
         return oracle.near_features(graph, source)
     if rule.kind == "linked":

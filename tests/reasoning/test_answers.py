@@ -106,6 +106,11 @@ def test_the_reason_of_a_rule_that_any_edge_satisfies_says_so(end, text):
     assert str(Reason((rule,), ("zoe", "hay"), 1.0)) == text
 
 
+def test_the_reason_of_a_rule_about_one_source_is_its_one_fact():
+    rule = Rule("~colour", ("~eats",), 0.5, weight=1.0, kind="sourced", source="red", body_start="hay")
+    assert str(Reason((rule,), ("hay", "zoe"), 1.0)) == "eats(zoe, hay)"
+
+
 def test_a_prior_says_which_end_of_the_fact_others_share():
     prior = Rule("~mother", ("~mother",), 0.0, weight=-0.1, kind="prior")
     reason = Reason((prior,), ("ann", "zoe"), -0.1, num_others=1)

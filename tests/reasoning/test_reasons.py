@@ -116,6 +116,20 @@ def test_each_rule_that_names_the_answer_is_a_reason_of_its_own():
     assert [reason.contribution for reason in reasons] == [3.0, 2.0, 1.0]
 
 
+def test_rules_about_one_source_are_reasons_of_their_own_though_they_predict_the_same():
+    facts = [("a", "colour", "red"), *((x, verb, "farm") for x in "ab" for verb in ("eats", "lives"))]
+    kb = KnowledgeBase.from_triples(facts)
+    rules = tuple(
+        Candidate("sourced", (kb.relations.operator_id(name),), "red", "farm") for name in ("~eats", "~lives")
+    )
+    own = WeightedQuery(rules, np.array([[3.0, 0, 0], [2.0, 0, 0]]), np.array([0.9, 0.8]))
+    query = kb.relations.operator_id("~colour")
+    weighted = WeightedRules(kb.relations, kb.reflexive_relations, {query: own})
+    reasons = Reasoner(kb, weighted).explain("red", "~colour", "b").reasons
+    assert [str(reason) for reason in reasons] == ["eats(b, farm)", "lives(b, farm)"]
+    assert [reason.contribution for reason in reasons] == [3.0, 2.0]
+
+
 def missing_triple(fact):
     operator, (here, there) = fact.rule.body[fact.position], fact.path[fact.position : fact.position + 2]
     return (there, relation_of(operator), here) if is_inverse(operator) else (here, operator, there)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from textwrap import dedent
 
 import numpy as np
@@ -17,6 +18,7 @@ from neurallp import KnowledgeBase, Reasoner, Rule, RuleProgram
 from neurallp.config import WeightingConfig
 from neurallp.graph.knowledge_base import name_parts
 from neurallp.io.rules.table import write_rules
+from neurallp.reasoning.missing_facts import RULES_EXAMINED
 from neurallp.reasoning.reasoner import has_logarithmic_scores
 from neurallp.reasoning.scorers import choose_scorer, weighted
 from neurallp.rules.rule import RuleSet
@@ -131,6 +133,69 @@ def test_why_not_names_the_fact_that_a_rule_with_a_named_end_lacks():
     assert [fact.missing for fact in found.missing_facts] == ["country(b, usa)"]
 
 
+#: Which companies the regulator supervises; the last two are about entities of no fact.
+SOURCED = [
+    Rule("~regulator", (body,), confidence, kind="sourced", source=source, body_start=start)
+    for body, confidence, source, start in (
+        ("~country", 0.75, "fca", "usa"),
+        ("~listed", 0.5, "fca", "nyse"),
+        ("~country", 0.9, "unheard_of", "usa"),
+        ("~country", 0.9, "fca", "nowhere"),
+    )
+]
+
+
+def test_given_rules_that_name_their_source_count_once_and_their_terms_add_up():
+    reasoner, names = Reasoner(COMPANIES, SOURCED), COMPANIES.entities
+    (answer,) = reasoner.ask(tail="fca", relation="regulator")
+    assert (answer.entity, answer.score) == ("a", 1.25)
+    proof = reasoner.explain("fca", "~regulator", "a")
+    assert [(str(term), term.contribution) for term in proof.terms] == [
+        ("country(a, usa)", 0.75),
+        ("listed(a, nyse)", 0.5),
+    ]
+    assert list(reasoner.ask(tail="usa", relation="regulator")) == []
+    query = COMPANIES.relations.operator_id("~regulator")
+    many = reasoner.scores(np.arange(len(names)), np.full(len(names), query)).dense()
+    assert np.argwhere(many > 0).tolist() == [[names.id("fca"), names.id("a")]]
+
+
+def test_a_given_rule_that_excludes_its_source_gives_it_no_score():
+    kb = KnowledgeBase.from_triples([("d", "s", "c"), ("d", "s", "b"), ("c", "r", "b")])
+    rule = Rule("r", ("s",), 0.5, kind="sourced", source="c", body_start="d")
+    assert {each.entity for each in Reasoner(kb, [rule]).ask(head="c", relation="r")} == {"b", "c"}
+    reasoner = Reasoner(kb, [replace(rule, distinct_ends=True)])
+    assert [each.entity for each in reasoner.ask(head="c", relation="r")] == ["b"]
+    assert reasoner.explain("c", "r", "c").terms == ()
+
+
+def test_a_given_rule_against_the_answers_of_one_source_is_not_used():
+    rules = [replace(rule, weight=-1.0) for rule in SOURCED]
+    assert list(Reasoner(COMPANIES, rules).ask(tail="fca", relation="regulator")) == []
+
+
+def test_why_not_names_the_fact_that_a_rule_about_its_source_lacks():
+    reasoner = Reasoner(COMPANIES, SOURCED)
+    found = reasoner.why_not("fca", "~regulator", "b")
+    assert [str(fact) for fact in found.missing_facts] == [
+        "country(b, usa) is missing",
+        "listed(b, nyse) is missing",
+    ]
+    assert reasoner.why_not("fca", "~regulator", "a").follows
+    assert reasoner.why_not("nyse", "~regulator", "b").missing_facts == ()  # no rule is about nyse
+
+
+def test_why_not_looks_past_the_rules_about_other_sources():
+    others = [replace(SOURCED[0], confidence=0.9, source=f"other{i}") for i in range(2 * RULES_EXAMINED)]
+    found = Reasoner(COMPANIES, [*others, SOURCED[0]]).why_not("fca", "~regulator", "b")
+    assert [fact.missing for fact in found.missing_facts] == ["country(b, usa)"]
+
+
+def test_the_fact_in_question_is_not_the_one_that_a_rule_about_its_source_lacks():
+    circular = Rule("~regulator", ("~regulator",), 0.5, kind="sourced", source="fca", body_start="fca")
+    assert Reasoner(COMPANIES, [circular]).why_not("fca", "~regulator", "a").missing_facts == ()
+
+
 def test_given_rules_are_ranked_by_the_same_code():
     split = name_parts({"train": [*BIG_FAMILY, ("zoe", "uncle", "will")], "test": [("zoe", "uncle", "xan")]})
     found = RuleProgram(UNCLES).evaluate(split, engine="reference")
@@ -180,6 +245,13 @@ CANDIDATES = st.lists(
             st.tuples(st.integers(0, 3)),
             st.sampled_from(NAMES),
             st.none() | st.sampled_from(NAMES),
+        ),
+        st.builds(
+            Candidate,
+            st.just("sourced"),
+            st.tuples(st.integers(0, 3)),
+            st.sampled_from(NAMES),
+            st.sampled_from(NAMES),
         ),
         st.builds(
             Candidate,

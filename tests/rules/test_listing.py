@@ -130,11 +130,62 @@ def test_a_rule_that_names_a_rare_answer_comes_after_one_that_concludes_most_fac
     assert [group.rule.body_end for group in listing.reasons] == ["city0", None, "tea"]
 
 
+def test_the_clarity_of_a_rule_about_one_source_is_multiplied_by_its_share_of_the_facts():
+    facts = [("noir", f"film{i}") for i in range(8)] + [(f"genre{i % 4}", f"film{i}") for i in range(8, 40)]
+    facts = [(film, "genre", genre) for genre, film in facts]
+    facts += [(film, "director", f"d_{genre}") for film, _, genre in facts]
+    kb = KnowledgeBase.from_triples(facts)
+    about = {"kind": "sourced", "source": "noir", "body_start": "d_noir"}
+    named = Rule("~genre", ("~director",), 0.0, weight=9.0, **about)
+    chain = weighted("~genre", "~genre", "director", "~director")
+    named, chain = measure([named, chain], kb)
+    assert (named.support, named.num_predictions) == (8, 8)
+    assert clarity(named, 40) == pytest.approx(clarity(named) * 8 / 40)
+    assert clarity(chain, 40) == clarity(chain)
+
+
 def test_a_unary_rule_is_an_example_of_its_answer():
     kb = KnowledgeBase.from_triples([("a", "eats", "b"), ("a", "colour", "red"), ("c", "colour", "blue")])
     rule = Rule("colour", ("eats",), 0.0, weight=1.0, kind="unary", answer="red")
     (group,) = list_rules("colour", measure([rule], kb), kb).reasons
     assert group.example == "colour(a, red) as eats(a, b)"
+
+
+def test_a_sourced_rule_has_an_example_though_its_source_is_not_among_the_sampled_ones(monkeypatch):
+    films = [(f"film{i}", "genre", f"genre{i % 9}") for i in range(27)]
+    films += [(f"film{i}", "director", "wilder" if i % 9 == 7 else "lang") for i in range(27)]
+    kb = KnowledgeBase.from_triples(films)
+    monkeypatch.setattr("neurallp.rules.listing.NUM_SOURCES", 2)
+    rules = [
+        Rule("~genre", ("~director",), 0.0, weight=1.0, kind="sourced", source=genre, body_start="wilder")
+        for genre in ("genre7", "genre8")
+    ]
+    right, wrong = list_rules("~genre", measure(rules, kb), kb).reasons
+    assert (right.rule.source, right.rule.support) == ("genre7", 3)
+    assert right.example == "genre(film7, genre7) as director(film7, wilder)"
+    assert (wrong.rule.source, wrong.example, wrong.similar) == ("genre8", None, ())
+    unknown = replace(rules[0], source="nothing")
+    assert list_rules("~genre", measure([unknown], kb), kb).reasons[0].example is None
+
+
+def test_sourced_rules_of_one_source_that_predict_the_same_are_one_group():
+    films = [(f"film{i}", "genre", "noir") for i in range(4)]
+    films += [(f"film{i}", made, "wilder") for i in range(4) for made in ("director", "writer")]
+    kb = KnowledgeBase.from_triples([*films, *((f"film{i}", "genre", "drama") for i in range(4))])
+    rules = [
+        Rule("~genre", (f"~{made}",), 0.0, weight=1.0, kind="sourced", source=genre, body_start="wilder")
+        for made in ("director", "writer")
+        for genre in ("noir", "drama")
+    ]
+    groups = list_rules("~genre", measure(rules, kb), kb).reasons
+    assert [(group.rule.source, len(group.similar)) for group in groups] == [("noir", 1), ("drama", 1)]
+
+
+def test_a_circular_sourced_rule_is_no_example_of_itself():
+    kb = KnowledgeBase.from_triples([("a", "likes", "b"), ("c", "likes", "b"), ("c", "likes", "d")])
+    rule = Rule("likes", ("likes",), 0.0, weight=1.0, kind="sourced", source="a", body_start="a")
+    (group,) = list_rules("likes", measure([rule], kb), kb).reasons
+    assert (group.rule.support, group.example, group.circular_share) == (1, None, 1.0)
 
 
 def test_a_listing_is_one_json_object_and_has_a_heading_for_the_inverse():

@@ -54,6 +54,8 @@ def test_a_rule_is_one_json_object_that_reads_itself():
         "kind": "chain",
         "answer": None,
         "body_end": None,
+        "source": None,
+        "body_start": None,
         "rule": "uncle(X, Y) <= father(X, A), brother(A, Y), X != Y",
     }
 
@@ -102,11 +104,16 @@ def test_only_chains_that_raise_scores_are_deductive():
     assert Rule("r", ("a",), 1.0, weight=0.5).is_deductive
     assert not Rule("r", ("a",), 1.0, weight=-0.5).is_deductive
     assert not Rule("r", ("a",), 1.0, weight=0.5, kind="unary", answer="b").is_deductive
+    assert not SOURCED.is_deductive
+
+
+SOURCED = Rule("~r", ("~a",), 1.0, weight=0.5, kind="sourced", source="b", body_start="c", distinct_ends=True)
 
 
 def test_kinds_whose_body_does_not_lead_to_the_answer_are_no_path_rules():
     assert Rule("r", ("a",), 1.0).is_path_rule
     assert not Rule("r", ("a",), 1.0, kind="unary", answer="b").is_path_rule
+    assert not SOURCED.is_path_rule
     assert not Rule("r", ("r",), 1.0, kind="prior").is_path_rule
     assert not Rule("r", (), 1.0, kind="near").is_path_rule
     assert Rule("r", ("a", "b"), 1.0, kind="near").is_path_rule  # with the body of an example
@@ -116,16 +123,29 @@ def test_kinds_whose_body_does_not_lead_to_the_answer_are_no_path_rules():
 def test_each_kind_has_its_text_form():
     assert str(Rule("r", ("a",), 1.0, kind="unary", answer="b", distinct_ends=True)) == "r(X, b) <= a(X, A)"
     assert str(Rule("r", ("~a",), 1.0, kind="unary", answer="b", body_end="c")) == "r(X, b) <= a(c, X)"
+    assert str(SOURCED) == "r(Y, b) <= a(Y, c)"
+    assert str(Rule("r", ("a",), 1.0, kind="sourced", source="b", body_start="c")) == "r(b, Y) <= a(c, Y)"
     assert str(Rule("r", ("~r",), 1.0, kind="prior")) == "r(X, Y) <= r(Y, A)"
     assert str(Rule("~r", (), 1.0, kind="near", distinct_ends=True)) == "r(Y, X) <= near(X, Y)"
     assert str(Rule("r", ("a",), 1.0, kind="against")) == "not r(X, Y) <= a(X, Y)"
     assert str(Rule("~r", (), 1.0, kind="linked", distinct_ends=True)) == "not r(Y, X) <= linked(X, Y)"
 
 
+def test_rules_that_name_an_entity_are_those_about_one_answer_or_one_source():
+    assert SOURCED.names_entities
+    assert Rule("r", ("a",), 1.0, kind="unary", answer="b").names_entities
+    assert not Rule("r", ("a",), 1.0).names_entities
+    assert not SOURCED.ends_anywhere
+    assert facts_along(SOURCED, ("c", "film")) == ["a(film, c)"]
+
+
 def test_a_rule_against_is_one_by_its_kind_until_it_has_a_weight():
     assert Rule("r", ("a",), 1.0, kind="against").is_against
     assert not Rule("r", ("a",), 1.0, kind="against", weight=0.5).is_against
     assert Rule("r", ("a",), 1.0, weight=-0.5).is_against
+
+
+UNSOURCED = "Rules of the kind sourced name their source and the start of their body, and no others do"
 
 
 @pytest.mark.parametrize(
@@ -135,6 +155,13 @@ def test_a_rule_against_is_one_by_its_kind_until_it_has_a_weight():
         ({"kind": "unary"}, "Rules of the kind unary name their answer, and no others do"),
         ({"answer": "b"}, "Rules of the kind unary name their answer, and no others do"),
         ({"body_end": "b"}, r"^Only a rule that names its answer can name the end of its body\.$"),
+        ({"kind": "sourced"}, UNSOURCED),
+        ({"kind": "sourced", "source": "b"}, UNSOURCED),
+        ({"kind": "sourced", "body_start": "b"}, UNSOURCED),
+        ({"source": "b", "body_start": "c"}, UNSOURCED),
+        ({"body_start": "c"}, UNSOURCED),
+        ({"kind": "unary", "answer": "b", "source": "c"}, UNSOURCED),
+        ({"kind": "sourced", "source": "b", "body_start": "c", "answer": "d"}, "unary name their answer"),
     ],
 )
 def test_a_rule_whose_parts_do_not_fit_its_kind_is_refused(fields, message):

@@ -16,6 +16,7 @@ from neurallp.rules.support import (
     find_successors,
     measure,
     predict_pairs,
+    predicting_paths,
     predicts_on,
 )
 
@@ -173,6 +174,56 @@ def test_a_unary_rule_that_names_an_end_counts_the_sources_with_that_edge():
     assert {kb.entities[row] for row in rows} == set("abc")
     assert {kb.entities[each] for each in answers} == {"calm"}
     assert measure([replace(rule, body_end="nothing")], kb)[0].num_predictions == 0
+
+
+def test_a_sourced_rule_counts_the_answers_that_it_gives_to_its_source():
+    facts = [
+        *((film, "director", "wilder") for film in "abcd"),
+        ("e", "director", "lang"),
+        ("a", "genre", "noir"),
+        ("b", "genre", "noir"),
+        ("c", "genre", "comedy"),
+        ("e", "genre", "noir"),
+    ]
+    kb = KnowledgeBase.from_triples(facts)
+    rule = Rule("~genre", ("~director",), 1.0, kind="sourced", source="noir", body_start="wilder")
+    (measured,) = measure([rule], kb)
+    counts = measured.support, measured.num_answerable, measured.num_predictions, measured.num_paths
+    assert counts == (2, 4, 4, 4)
+    assert (measured.measured_confidence, measured.confidence) == (0.5, 1.0)
+    assert measure([replace(rule, weight=1.0)], kb)[0].confidence == 0.5
+    operators, names = Operators.of(kb), kb.entities
+    rows, answers = predict_pairs(rule, kb, operators, np.arange(len(names)))
+    assert {names[row] for row in rows} == {"noir"}
+    assert [names[each] for each in answers] == list("abcd")
+    rows, answers = predict_pairs(rule, kb, operators, np.array([names.id("comedy")]))
+    assert (rows.tolist(), answers.tolist()) == ([], [])
+    for unknown in ({"source": "nothing"}, {"body_start": "nobody"}):
+        other = replace(rule, **unknown)
+        assert measure([other], kb)[0].num_predictions == 0
+        assert predict_pairs(other, kb, operators, np.arange(len(names)))[0].tolist() == []
+
+
+def test_a_source_without_answers_leaves_the_predictions_of_its_rule_open():
+    facts = [("a", "director", "wilder"), ("b", "genre", "noir"), ("noir", "is", "x")]
+    kb = KnowledgeBase.from_triples(facts)
+    rule = Rule("~genre", ("~director",), 1.0, kind="sourced", source="x", body_start="wilder")
+    (measured,) = measure([rule], kb)
+    assert (measured.num_predictions, measured.num_answerable, measured.pca_confidence) == (1, 0, 0.0)
+
+
+def test_a_sourced_rule_has_a_path_to_its_answers_alone():
+    facts = [("a", "director", "wilder"), ("b", "director", "lang"), ("a", "is", "b")]
+    kb = KnowledgeBase.from_triples(facts)
+    rule = Rule("~is", ("~director",), 1.0, kind="sourced", source="b", body_start="wilder")
+    a, b, wilder = map(kb.entities.id, ("a", "b", "wilder"))
+    operators = Operators.of(kb)
+    assert list(predicting_paths(rule, kb, operators, b, a)) == [(wilder, a)]
+    assert list(predicting_paths(rule, kb, operators, b, b)) == []
+    assert list(predicting_paths(rule, kb, operators, a, a)) == []
+    itself = replace(rule, source="a")
+    assert list(predicting_paths(itself, kb, operators, a, a)) == [(wilder, a)]
+    assert list(predicting_paths(replace(itself, distinct_ends=True), kb, operators, a, a)) == []
 
 
 def test_a_prior_is_not_measured():

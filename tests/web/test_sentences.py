@@ -44,6 +44,14 @@ from neurallp.web.sentences import as_sentence
             Rule("aunt", ("~son",), 1.0, kind="unary", answer="eve", body_end="tim"),
             "If tim –son→ X, then X –aunt→ eve is likelier.",
         ),
+        (
+            Rule("~genre", ("~made by",), 1.0, kind="sourced", source="noir", body_start="tim"),
+            "If Y –made by→ tim, then Y –genre→ noir is likelier.",
+        ),
+        (
+            Rule("genre", ("made",), 1.0, weight=-1.0, kind="sourced", source="noir", body_start="tim"),
+            "If tim –made→ Y, then noir –genre→ Y is less likely.",
+        ),
     ],
 )
 def test_a_rule_reads_as_a_sentence(rule, sentence):

@@ -26,7 +26,7 @@ from neurallp.weighting.kinds.unary import find_unary
 from neurallp.weighting.weighted_rules import WeightedQuery, WeightedRules
 
 ALL = 10**6
-EVERY = ("chain", "prior", "unary", "anchored", "mirrored")
+EVERY = ("chain", "prior", "unary", "sourced", "anchored", "mirrored")
 QUICK = WeightingConfig(
     max_length=2, num_candidates=20, num_pairs=40, min_steps=40, max_questions=300, kinds=EVERY
 )
@@ -35,7 +35,7 @@ QUICK = WeightingConfig(
 def weighted_rules(kb, query, rules):
     """Return rules for one query, each with weights of its own."""
     weights = np.random.default_rng(0).normal(size=(len(rules), 3))
-    weights[[rule.kind == "unary" for rule in rules], 1:] = 0.0  # they have no such features
+    weights[[rule.constant is not None for rule in rules], 1:] = 0.0  # they have no such features
     each = WeightedQuery(tuple(rules), weights, np.ones(len(rules)))
     return WeightedRules(kb.relations, kb.reflexive_relations, {query: each})
 
@@ -70,7 +70,7 @@ def test_scores_are_sums_of_features_and_proofs_add_up_along_real_paths(kb, rule
     for rule, path, _ in terms:
         links = zip(path, rule.body, path[1:], strict=False)
         assert {(a, kb.relations.operator_id(k), b) for a, k, b in links} <= set(edges(kb))
-        assert rule.satisfies_inequalities(path) or rule.kind == "unary"
+        assert rule.satisfies_inequalities(path) or rule.names_entities
 
 
 COLOURS = [
@@ -109,6 +109,22 @@ def test_the_proof_of_a_unary_rule_is_one_fact_of_the_source(kb):
     assert ">eve<" not in proof.svg()  # a drawing shows paths from the source to the answer
 
 
+def test_the_proof_of_a_sourced_rule_is_one_fact_of_the_answer(kb):
+    k, red = kb.relations.operator_id, ("red", "~colour")
+    rules = [Candidate("sourced", (k("~grows on"),), "red", "tree")]
+    rules.append(Candidate("sourced", (k("~eaten by"),), "red", "eve"))
+    reasoner = Reasoner(kb, weighted_rules(kb, k("~colour"), rules))
+    proof = reasoner.explain(*red, "apple3", k=ALL)
+    assert {(term.path, str(term)) for term in proof.terms} == {
+        (("tree", "apple3"), "grows on(apple3, tree)"),
+        (("eve", "apple3"), "eaten by(apple3, eve)"),
+    }
+    assert {str(reason) for reason in (*proof.reasons, *proof.against)} == set(map(str, proof.terms))
+    assert proof.remainder == pytest.approx(0, abs=1e-9)
+    assert ">eve<" not in proof.svg()  # a drawing shows paths from the source to the answer
+    assert reasoner.explain("blue", "~colour", "apple3").terms == ()
+
+
 def test_each_kind_is_named_printed_and_measured(kb, tmp_path):
     k = kb.relations.operator_id
     rules = (
@@ -143,6 +159,19 @@ def test_a_unary_rule_of_an_unknown_entity_predicts_nothing(kb):
     assert (rule.support, rule.num_predictions) == (0, 0)
 
 
+def test_a_sourced_rule_is_named_printed_and_measured(kb, tmp_path):
+    k = kb.relations.operator_id
+    rules = [Candidate("sourced", (k("~grows on"),), source, "tree") for source in ("red", "green")]
+    weighted = weighted_rules(kb, k("~colour"), rules)
+    found = weighted_program(weighted, QUICK, kb).rules("~colour", min_share=0)
+    assert {(str(rule), rule.support, rule.num_answerable, rule.num_predictions) for rule in found} == {
+        ("colour(Y, red) <= grows on(Y, tree)", 3, 6, 6),
+        ("colour(Y, green) <= grows on(Y, tree)", 0, 0, 0),  # the graph has no green
+    }
+    write_rules(tmp_path / "rules.tsv", found)
+    assert read_rules(tmp_path / "rules.tsv") == found
+
+
 def test_only_chains_are_deductive():
     kb = KnowledgeBase.from_triples(COLOURS)
     k = kb.relations.operator_id
@@ -159,9 +188,13 @@ def test_only_chains_are_deductive():
 def test_rules_of_other_kinds_or_answers_are_no_duplicates():
     chain = Rule("uncle", ("father",), 0.5)
     unary = [Rule("uncle", ("father",), 0.5, kind="unary", answer=name) for name in ("bob", "carl")]
+    ends = [("ann", "bob"), ("ann", "carl"), ("bob", "ann")]
+    sourced = [
+        Rule("uncle", ("father",), 0.5, kind="sourced", source=one, body_start=other) for one, other in ends
+    ]
     prior = Rule("uncle", ("uncle",), 0.5, kind="prior")
-    assert list(simplify([*unary, chain, prior]).rules) == [*unary, chain, prior]
-    assert len(simplify([*unary, *unary]).rules) == 2
+    assert list(simplify([*unary, *sourced, chain, prior]).rules) == [*unary, *sourced, chain, prior]
+    assert len(simplify([*unary, *unary, *sourced, *sourced]).rules) == 5
 
 
 def test_an_excluded_source_is_not_predicted_by_a_unary_rule():
@@ -169,6 +202,13 @@ def test_an_excluded_source_is_not_predicted_by_a_unary_rule():
     rule = Rule("r", ("s",), 1.0, kind="unary", answer="b", distinct_ends=True)
     [strict], [loose] = measure([rule], kb), measure([replace(rule, distinct_ends=False)], kb)
     assert (strict.support, strict.num_predictions, loose.num_predictions) == (1, 1, 2)
+
+
+def test_an_excluded_source_is_not_predicted_by_a_sourced_rule():
+    kb = KnowledgeBase.from_triples([("c", "r", "a"), ("d", "s", "a"), ("d", "s", "c"), ("d", "s", "b")])
+    rule = Rule("r", ("s",), 1.0, kind="sourced", source="c", body_start="d", distinct_ends=True)
+    [strict], [loose] = measure([rule], kb), measure([replace(rule, distinct_ends=False)], kb)
+    assert (strict.support, strict.num_predictions, loose.num_predictions) == (1, 2, 3)
 
 
 # Candidates
@@ -199,7 +239,7 @@ def program(split):
     return weigh_rules(split, QUICK)
 
 
-@pytest.mark.parametrize("kind", ["unary", "anchored", "mirrored"])
+@pytest.mark.parametrize("kind", ["unary", "sourced", "anchored", "mirrored"])
 def test_each_kind_is_learned_only_where_it_is_wanted(split, kind):
     with every_kind():
         assert kind in Weighting(split, QUICK).run().num_of_kinds
@@ -244,9 +284,9 @@ def test_all_kinds_apply_to_other_facts_except_for_unknown_constants(program, tm
     for head, relation, tail in list(renamed.named_facts())[::40]:
         proof = program.explain(head, relation, tail, k=ALL, kb=renamed)
         assert proof.remainder == pytest.approx(0, abs=1e-9)
-        assert not any(term.rule.kind == "unary" for term in proof.terms)
+        assert not any(term.rule.names_entities for term in proof.terms)
 
 
 def test_an_unknown_kind_is_refused():
-    with pytest.raises(ConfigError, match="kinds must be one of chain, prior, unary, anchored, mirrored"):
+    with pytest.raises(ConfigError, match="kinds must be one of chain, prior, unary, sourced, anchored"):
         WeightingConfig(kinds=("chain", "cyclic"))

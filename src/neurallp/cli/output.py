@@ -291,8 +291,9 @@ def _described(group: "RuleGroup") -> str:
 
 def _body(rule: "Rule") -> str:
     """Return what a rule requires, without the query, which is the heading, and without X != Y."""
-    answer = "" if rule.answer is None else f"Y = {rule.answer}: "
-    return answer + rule.body_text.removesuffix(", X != Y")
+    named = "" if rule.source is None else f"X = {rule.source}: "
+    named += "" if rule.answer is None else f"Y = {rule.answer}: "
+    return named + rule.body_text.removesuffix(", X != Y")
 
 
 #: Characters beside rules with marks, rules with counts, and facts with a probability: the other columns of

@@ -60,7 +60,7 @@ def rules(
 ) -> None:
     """Draw the rules of a query with the largest weights; those against an answer are dashed, below.
 
-    Rules that name their answer are no chains from X to Y, and are counted but not drawn.
+    Rules that name their answer or source are no chains from X to Y, and are counted but not drawn.
     """
     from ..pipeline.program import load_model
     from ..plots import draw_rules
@@ -69,8 +69,8 @@ def rules(
     sides = (found[0].reasons, found[0].against) if found else ()
     drawable = [[each.rule for each in side if each.rule.is_path_rule] for side in sides]
     draw_rules([rule for side in drawable for rule in side[:limit]], out)
-    if num := sum(each.rule.answer is not None for side in sides for each in side):
-        note(f"Not drawn: {num:,} rules that name their answer; `neurallp rules` lists them.")
+    if num := sum(each.rule.names_entities for side in sides for each in side):
+        note(f"Not drawn: {num:,} rules that name their answer or source; `neurallp rules` lists them.")
     _report(out, as_json)
 
 

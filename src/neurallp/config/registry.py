@@ -9,6 +9,8 @@ class KindEntry(NamedTuple):
     module: str
     #: Whether a rule names its one answer: r(X, c). Its body is a path from the source to any entity.
     names_answer: bool = False
+    #: Whether a rule names its one source, and where its body starts: r(c, Y). Other sources have no answers.
+    names_source: bool = False
     #: Whether the body starts at any entity rather than the source, so every source has the same answers.
     ignores_source: bool = False
     #: Whether a rule follows edges of all relations, so that it names none. A query has one at most.
@@ -24,6 +26,7 @@ KINDS = {
     "chain": KindEntry("neurallp.weighting.kinds.chain"),
     "prior": KindEntry("neurallp.weighting.kinds.prior", ignores_source=True, only_orders=True),
     "unary": KindEntry("neurallp.weighting.kinds.unary", names_answer=True),
+    "sourced": KindEntry("neurallp.weighting.kinds.sourced", names_source=True),
     "anchored": KindEntry("neurallp.weighting.kinds.anchored"),
     "mirrored": KindEntry("neurallp.weighting.kinds.mirrored"),
     "near": KindEntry("neurallp.weighting.kinds.near", names_no_relation=True, only_orders=True),

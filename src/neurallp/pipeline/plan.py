@@ -23,7 +23,7 @@ from .trials import TrialResult, Trials, space_relations
 
 #: The kinds of rules that a plan begins with, of which queries may leave some out. The others, which take
 #: longest, are tried.
-FIRST_KINDS = ("chain", "prior", "unary", "near", "against")
+FIRST_KINDS = ("chain", "prior", "unary", "sourced", "near", "against")
 
 #: Feature values of all questions to learn from, at most; and how many questions a query may have.
 MAX_WORK = 2.6e9

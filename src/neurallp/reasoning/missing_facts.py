@@ -13,6 +13,9 @@ from ..rules.rule import Rule
 from ..rules.support import body_ids
 from .answers import MissingFact
 
+#: Rules of a query that are examined: the first that one fact could let reach the answer.
+RULES_EXAMINED = 200
+
 #: Pairs of entities that are tried as the ends of a missing fact.
 ENDS_TRIED = 50
 
@@ -28,27 +31,39 @@ class MissingFacts:
 
     def find(self, rules: Iterable[Rule], asked: Asked) -> Iterator[MissingFact]:
         """Yield a missing fact for each of the rules that one fact would let reach the answer."""
+        for rule, ends in islice(self._usable(rules, asked), RULES_EXAMINED):
+            yield from self._of_rule(rule, asked, ends)
+
+    def _usable(self, rules: Iterable[Rule], asked: Asked) -> Iterator[tuple[Rule, tuple[int, int]]]:
+        """Yield the rules that could conclude the answer, with where their body must start and end."""
         source, _, answer = asked
         for rule in rules:
-            end = self._end_of(rule, answer)
-            is_usable = rule.body and end >= 0 and not rule.is_vacuous
+            ends = self._ends_of(rule, source, answer)
+            is_usable = rule.body and min(ends) >= 0 and not rule.is_vacuous
             if is_usable and not (rule.distinct_ends and source == answer):
-                yield from self._of_rule(rule, asked, end)
+                yield rule, ends
 
-    def _end_of(self, rule: Rule, answer: int) -> int:
-        """Return where the body of a rule must end to conclude an answer; -1 where no one fact does that."""
-        if rule.body_end is None or rule.is_against:
-            return answer if rule.is_deductive else -1
-        is_named = self.kb.entities.find(str(rule.answer)) == answer
-        return self.kb.entities.find(rule.body_end) if is_named else -1
+    def _ends_of(self, rule: Rule, source: int, answer: int) -> tuple[int, int]:
+        """Return where the body of a rule must start and end to conclude an answer.
 
-    def _of_rule(self, rule: Rule, asked: Asked, end: int) -> Iterator[MissingFact]:
-        """Yield the missing link of a rule, whose body is to end at `end`, that the fewest facts could fill.
+        -1 where no one fact does that.
+        """
+        find = self.kb.entities.find
+        if rule.is_deductive:
+            return source, answer
+        if rule.body_end is not None and not rule.is_against and find(str(rule.answer)) == answer:
+            return source, find(rule.body_end)
+        if rule.body_start is not None and not rule.is_against and find(str(rule.source)) == source:
+            return find(rule.body_start), answer
+        return -1, -1
+
+    def _of_rule(self, rule: Rule, asked: Asked, ends: tuple[int, int]) -> Iterator[MissingFact]:
+        """Yield the missing link of a rule, whose body joins `ends`, that the fewest facts could fill.
 
         A link that is a fact already is none that is missing, though the path along it may be one that the
         rule's inequalities exclude.
         """
-        body, source = body_ids(rule, self.kb.relations), asked[0]
+        body, (source, end) = body_ids(rule, self.kb.relations), ends
         starts = reachable_sets(self.operators, body, source)
         stops = reachable_sets_to(self.operators, body, end)[1:]
         num_ways = self._count_ways(body, starts, stops)

@@ -37,9 +37,6 @@ __all__ = ["Basis", "HasRelations", "Reasoner", "has_logarithmic_scores", "requi
 #: Questions that `predict` scores at a time, to bound memory.
 QUESTIONS_AT_ONCE = 8192
 
-#: Rules of a query that `why_not` examines.
-RULES_EXAMINED = 200
-
 #: The share of a score that sums in another order may differ by.
 ROUNDING = 1e-9
 
@@ -179,7 +176,7 @@ class Reasoner(BaseReasoner):
             return WhyNot(found, follows, ())
         against = [share for share in self.scorer.shares(source, query, answer) if share.contribution < 0]
         reasons = tuple(self._reason(share, (source, query, answer)) for share in against[:k])
-        rules = islice(self.scorer.rules(query), RULES_EXAMINED)
+        rules = self.scorer.rules(query)
         missing_facts = islice(self._missing_facts.find(rules, (source, query, answer)), k)
         return WhyNot(found, follows, tuple(missing_facts), reasons)
 

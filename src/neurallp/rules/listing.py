@@ -4,7 +4,8 @@ Rules that predict nearly the same pairs form one group, which is shown by its f
 clarity: a lower bound of the share of right conclusions among the paths along the body. A rule that states a
 definition is confident and reaches each conclusion in one way; a confident rule that reaches the same
 conclusions in many ways (a sibling of a sibling of ...) follows from the definition and comes later. A rule
-that names its answer says nothing of the others, so its clarity is multiplied by its share of the facts.
+that names its answer or its source says nothing of others, so its clarity is multiplied by its share of the
+facts.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from ..graph.operators import Operators
 from ..graph.vocabulary import is_inverse, relation_of
 from .paths import Path
 from .rule import Rule, atom, facts_along
-from .support import predict_pairs, predicting_paths
+from .support import find_named, predict_pairs, predicting_paths
 
 #: Rules that share at least this much of the pairs that either predicts (Jaccard) form a group.
 MIN_OVERLAP = 0.8
@@ -85,10 +86,11 @@ class Listing:
 def clarity(rule: Rule, num_facts: int = 0) -> float:
     """Return a lower bound of the share of right conclusions among a rule's paths; 0 if not counted.
 
-    That of a rule which names its answer is multiplied by the share of the query's facts that it concludes.
+    That of a rule which names its answer or its source is multiplied by the share of the query's facts that
+    it concludes.
     """
     bound = lower_bound(rule.support or 0, rule.num_paths or 0)
-    return bound * (rule.support or 0) / num_facts if rule.answer is not None and num_facts else bound
+    return bound * (rule.support or 0) / num_facts if rule.names_entities and num_facts else bound
 
 
 def lower_bound(successes: float, trials: float) -> float:
@@ -183,9 +185,10 @@ class _Grouping:
             yield RuleGroup(first, tuple(others), self.example(first), self._circular_share(first))
 
     def _pairs(self, rule: Rule) -> Ids:
-        """Return the pairs that a rule predicts from the sampled sources, as sorted keys."""
-        rows, answers = predict_pairs(rule, self.kb, self.operators, self.sources)
-        return rows * len(self.kb.entities) + answers
+        """Return the pairs that a rule predicts from the sampled sources, or its own, as sorted keys."""
+        sources = self.sources if rule.source is None else find_named(rule.source, self.kb)
+        rows, answers = predict_pairs(rule, self.kb, self.operators, sources)
+        return sources[rows] * len(self.kb.entities) + answers
 
     def example(self, rule: Rule) -> str | None:
         """Return the facts along a path to a right conclusion (against: to a wrong one); None without any."""
@@ -219,8 +222,7 @@ class _Grouping:
     def _tried(self, rule: Rule) -> Iterator[tuple[int, int]]:
         """Yield conclusions of a rule that are right, or wrong where the rule is against them."""
         known = self.facts[:, 0] * len(self.kb.entities) + self.facts[:, 1]
-        rows, answers = np.divmod(self._pairs(rule), len(self.kb.entities))
-        sources = self.sources[rows]
+        sources, answers = np.divmod(self._pairs(rule), len(self.kb.entities))
         chosen = np.isin(sources * len(self.kb.entities) + answers, known) != rule.is_against
         yield from zip(sources[chosen].tolist(), answers[chosen].tolist(), strict=True)
 

@@ -47,6 +47,10 @@ class Rule:
     answer: str | None = None
     #: The entity at which the body ends; only a rule that names its answer may name one.
     body_end: str | None = None
+    #: The only source, where the kind names it.
+    source: str | None = None
+    #: The entity at which the body starts; a rule that names its source names this too.
+    body_start: str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.body, str):
@@ -65,6 +69,12 @@ class Rule:
             raise ConfigError(f"Rules of the kind {' or '.join(named)} name their answer, and no others do.")
         if self.body_end is not None and self.answer is None:
             raise ConfigError("Only a rule that names its answer can name the end of its body.")
+        if not KINDS[self.kind].names_source == (self.source is not None) == (self.body_start is not None):
+            named = [name for name, entry in KINDS.items() if entry.names_source]
+            raise ConfigError(
+                f"Rules of the kind {' or '.join(named)} name their source and the start of their body, "
+                "and no others do."
+            )
 
     @property
     def measured_confidence(self) -> float | None:
@@ -123,7 +133,12 @@ class Rule:
     def is_path_rule(self) -> bool:
         """Whether its body is a path from the source to the answer."""
         has_body = bool(self.body) or not self.names_no_relation
-        return has_body and not self.ignores_source and self.answer is None
+        return has_body and not self.ignores_source and not self.names_entities
+
+    @property
+    def names_entities(self) -> bool:
+        """Whether it is about one answer, or about one source."""
+        return self.answer is not None or self.source is not None
 
     @property
     def ends_anywhere(self) -> bool:
@@ -137,6 +152,8 @@ class Rule:
             return ["X", *_variable_names(len(self.body) - 1), "Y"]
         if self.body_end is not None:
             return ["X", *_variable_names(len(self.body) - 1), self.body_end]
+        if self.body_start is not None:
+            return [self.body_start, *_variable_names(len(self.body) - 1), "Y"]
         between = _variable_names(len(self.body))
         return [*between, "Y"] if self.ignores_source else ["X", *between]
 
@@ -172,9 +189,10 @@ class Rule:
     @property
     def head_text(self) -> str:
         """The head as text: what the rule concludes."""
+        source = "X" if self.source is None else self.source
         answer = "Y" if self.answer is None else self.answer
         negation = "not " if KINDS[self.kind].negates else ""
-        return f"{negation}{atom(self.target, 'X', answer)}"
+        return f"{negation}{atom(self.target, source, answer)}"
 
     @property
     def conditions(self) -> list[str]:
@@ -221,6 +239,8 @@ class RuleSet(Sequence[Rule], Tabular):
         "kind": "string",
         "answer": "string",
         "body_end": "string",
+        "source": "string",
+        "body_start": "string",
         "weight": "double",
         "confidence": "double",
         "alpha": "double",

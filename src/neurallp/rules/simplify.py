@@ -40,7 +40,7 @@ def merge_duplicates(rules: Iterable[Rule], combine: Callable[[list[float]], flo
     """
     groups: defaultdict[object, list[Rule]] = defaultdict(list)
     for rule in rules:
-        named = rule.kind, rule.target, rule.body, rule.answer, rule.body_end
+        named = rule.kind, rule.target, rule.body, rule.answer, rule.body_end, rule.source, rule.body_start
         groups[*named, *rule.all_inequalities].append(rule)
     return RuleSet(_merge(group, combine) for group in groups.values())
 

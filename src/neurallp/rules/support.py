@@ -33,6 +33,12 @@ def body_ids(rule: Rule, relations: Relations) -> Body:
     return tuple(map(relations.operator_id, rule.body))
 
 
+def find_named(name: str | None, kb: KnowledgeBase) -> Ids:
+    """Return the entity that a rule names, as an array; an empty one where the graph lacks it."""
+    found = -1 if name is None else kb.entities.find(name)
+    return np.array([found] if found >= 0 else [], dtype=np.int64)
+
+
 # Support
 
 
@@ -47,7 +53,9 @@ def measure(rules: Iterable[Rule], kb: KnowledgeBase, operators: Operators | Non
         if rule.only_orders:
             return rule
         if rule.answer is not None:
-            return _measure_constant(rule, operators, kb)
+            return _measure_answer(rule, operators, kb)
+        if rule.source is not None:
+            return _measure_source(rule, operators, kb)
         return measure_on(rule, operators, kb.relations)
 
     return RuleSet(map(measured, rules))
@@ -76,7 +84,7 @@ def _counted(rule: Rule, counts: Conclusions) -> Rule:
     return replace(counted, confidence=counted.measured_confidence or 0.0)
 
 
-def _measure_constant(rule: Rule, operators: Operators, kb: KnowledgeBase) -> Rule:
+def _measure_answer(rule: Rule, operators: Operators, kb: KnowledgeBase) -> Rule:
     """Return a rule that names its answer with how many sources have its body, and how many its answer."""
     answer, target = kb.entities.find(str(rule.answer)), kb.relations.operator_id(rule.target)
     predicted = _sources_of_body(rule, operators, kb) if answer >= 0 else np.zeros(0, np.int64)
@@ -88,12 +96,29 @@ def _measure_constant(rule: Rule, operators: Operators, kb: KnowledgeBase) -> Ru
     return _counted(rule, Conclusions(len(predicted), int(support), answerable, len(predicted)))
 
 
+def _measure_source(rule: Rule, operators: Operators, kb: KnowledgeBase) -> Rule:
+    """Return a rule that names its source with how many answers it predicts, and how many are known."""
+    source = find_named(rule.source, kb)
+    predicted = _answers_of_body(rule, operators, kb)[: None if len(source) else 0]
+    known = follow(operators, source, kb.relations.operator_id(rule.target))
+    support = int(np.isin(predicted, known).sum())
+    answerable = len(predicted) if len(known) else 0
+    return _counted(rule, Conclusions(len(predicted), support, answerable, len(predicted)))
+
+
+def _answers_of_body(rule: Rule, operators: Operators, kb: KnowledgeBase) -> Ids:
+    """Return the answers that a rule gives to the source that it names, ascending."""
+    found = find_named(rule.body_start, kb)
+    for k in body_ids(rule, kb.relations):
+        found = follow(operators, found, k)
+    return found[found != kb.entities.find(str(rule.source))] if rule.distinct_ends else found
+
+
 def _sources_of_body(rule: Rule, operators: Operators, kb: KnowledgeBase) -> Ids:
     """Return the entities at which some path along a rule's body begins, ascending; walked from its end."""
     ends = np.arange(operators.num_entities)
     if rule.body_end is not None:
-        end = kb.entities.find(rule.body_end)
-        ends = np.array([end] if end >= 0 else [], dtype=np.int64)
+        ends = find_named(rule.body_end, kb)
     for k in reversed(body_ids(rule, kb.relations)):
         ends = follow(operators, ends, operators.inverse(k))
     return ends
@@ -165,9 +190,13 @@ def find_successors(operators: Operators) -> Flags:
 def predict_pairs(rule: Rule, kb: KnowledgeBase, operators: Operators, sources: Ids) -> tuple[Ids, Ids]:
     """Return (row of the source, answer) of each distinct pair that a rule predicts from some sources.
 
-    The body must start at the source (not `ignores_source`).
+    The body must start at the source, or the rule name it (not `ignores_source`).
     """
     body = body_ids(rule, kb.relations)
+    if rule.source is not None:
+        rows = np.flatnonzero(sources == kb.entities.find(rule.source))
+        predicted = _answers_of_body(rule, operators, kb)
+        return np.repeat(rows, len(predicted)), np.tile(predicted, len(rows))
     if rule.inequalities:
         found = count_paths(operators, body, rule.all_inequalities, sources)
     else:
@@ -188,7 +217,10 @@ def predicting_paths(
 ) -> Iterator[Path]:
     """Yield the paths along a rule's body by which it predicts an answer for a source."""
     body = body_ids(rule, kb.relations)
-    if rule.answer is None:
+    if rule.source is not None:
+        if kb.entities.find(rule.source) == source and answer in _answers_of_body(rule, operators, kb):
+            yield from find_paths(operators, body, kb.entities.find(str(rule.body_start)), answer)
+    elif rule.answer is None:
         found = find_paths(operators, body, source, answer)
         yield from (path for path in found if rule.satisfies_inequalities(path))
     elif kb.entities.find(rule.answer) == answer:

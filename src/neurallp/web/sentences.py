@@ -21,6 +21,9 @@ def as_sentence(rule: Rule) -> str:
     if rule.answer is not None:
         concluded = _link(rule.target, "X", rule.answer)
         return f"If {_link(rule.body[0], 'X', rule.body_end or 'anything')}, then {concluded} is {then}."
+    if rule.source is not None:
+        concluded = _link(rule.target, rule.source, "Y")
+        return f"If {_link(rule.body[0], str(rule.body_start), 'Y')}, then {concluded} is {then}."
     links = zip(rule.body, rule.variables, rule.variables[1:], strict=False)
     given = " and ".join(_link(*link) for link in links) or "X is Y"
     return f"If {given}, then {_link(rule.target, 'X', 'Y')} is {then}."

@@ -20,8 +20,8 @@ from . import PathTerm, RuleShare, group_terms
 class GivenScorer:
     """Rules written by hand or imported: score(y | x) = sum of confidence x number of paths from x to y.
 
-    A rule that names its answer y counts once, however many paths x has. A query without rules of its own is
-    answered by the chains of its inverse, each inverted.
+    A rule that names its answer y or its source x counts once, however many paths it has. A query without
+    rules of its own is answered by the chains of its inverse, each inverted.
     """
 
     has_logarithmic_scores: ClassVar[bool] = False
@@ -32,7 +32,7 @@ class GivenScorer:
         """Bind rules to facts. No engine is used: paths are counted."""
         self.kb, self.relations, self.operators = kb, kb.relations, operators
         self._rules: defaultdict[int, list[Rule]] = defaultdict(list)
-        usable = (rule for rule in rules if rule.is_deductive or _names_answer(rule))
+        usable = (rule for rule in rules if rule.is_deductive or _names_entities(rule))
         for rule in sorted(usable, key=lambda rule: -rule.confidence):
             self._rules[self.relations.operator_id(rule.target)].append(rule)
         for query in list(self._rules):
@@ -68,7 +68,7 @@ class GivenScorer:
         counter = PathCounter(self.operators, sources)
         for rule in sorted(rules, key=lambda rule: body_ids(rule, self.relations)):
             body = body_ids(rule, self.relations)
-            if rule.answer is not None:
+            if rule.names_entities:
                 counts = self._once(rule, sources)
             elif rule.inequalities:
                 counts = count_paths(self.operators, body, rule.all_inequalities, sources)
@@ -79,16 +79,16 @@ class GivenScorer:
             yield counts.times(rule.confidence)
 
     def _once(self, rule: Rule, sources: Ids) -> Scores:
-        """Return 1 for the answer that a rule names, for each source that has its body."""
+        """Return 1 for each answer of a rule that names its answer or its source."""
         rows, answers = predict_pairs(rule, self.kb, self.operators, sources)
         offsets = np.searchsorted(rows, np.arange(len(sources) + 1))
         return Scores(self.operators.num_entities, offsets, answers, np.ones(len(answers)))
 
     def terms(self, source: int, query: int, answer: int) -> Iterator[PathTerm]:
-        """Yield every rule with every path along its body; one path where the rule names its answer."""
+        """Yield every rule with every path along its body; one path where the rule names an entity."""
         for rule in self.rules(query):
             paths = predicting_paths(rule, self.kb, self.operators, source, answer)
-            if rule.answer is not None:
+            if rule.names_entities:
                 paths = islice(paths, 0 if rule.distinct_ends and source == answer else 1)
             yield from ((rule, path, rule.confidence) for path in paths)
 
@@ -97,5 +97,5 @@ class GivenScorer:
         return group_terms(self.terms(source, query, answer))
 
 
-def _names_answer(rule: Rule) -> bool:
-    return rule.answer is not None and not rule.is_against
+def _names_entities(rule: Rule) -> bool:
+    return rule.names_entities and not rule.is_against

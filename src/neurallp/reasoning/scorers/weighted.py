@@ -213,8 +213,9 @@ class WeightedScorer:
     def shares(self, source: int, query: int, answer: int) -> list[RuleShare]:
         """Return the contributions to a score; rules that predict nearly the same from the source are one.
 
-        Rules that name their answer always predict the same, each for a reason of its own. Rules that
-        name no relation predict nothing alone and are like no other rule.
+        Rules that name an entity stay apart: each rests on a fact of its own, and those that name their
+        answer always predict the same. Rules that name no relation predict nothing alone and are like no
+        other rule.
         """
         if self.excluded.has(source, query, answer):
             return []

@@ -10,7 +10,7 @@ from fastapi import Query
 
 from ...graph.arrays import Ids
 from ...rules.rule import Rule, facts_along
-from ...rules.support import body_ids, predict_pairs, predicting_paths
+from ...rules.support import body_ids, find_named, predict_pairs, predicting_paths
 from ..changes import UNCHANGED, Changes
 from ..explorer import Explorer
 from .parameters import Name, PageNumber, World
@@ -79,9 +79,7 @@ def _pairs(explorer: Explorer, found: Rule, query: int, which: Which) -> Iterato
     operators = explorer.reasoner.operators
     if found.only_orders:
         return
-    body = body_ids(found, explorer.reasoner.relations)
-    edges = operators.edges_by_operator(body[0]) if body else np.arange(operators.num_edges)
-    sources = np.unique(operators.sources_at(edges))[:MAX_SOURCES]
+    sources = _sources(explorer, found)
     for start in range(0, len(sources), SOURCES_AT_ONCE):
         some = sources[start : start + SOURCES_AT_ONCE]
         rows, answers = predict_pairs(found, explorer.reasoner.kb, operators, some)
@@ -90,6 +88,16 @@ def _pairs(explorer: Explorer, found: Rule, query: int, which: Which) -> Iterato
         for source, answer, is_right in zip(some[rows].tolist(), answers.tolist(), right, strict=True):
             if which == "all" or is_right == (which == "right"):
                 yield source, answer, is_right
+
+
+def _sources(explorer: Explorer, found: Rule) -> Ids:
+    """Return the entities that a rule may predict answers for: its source, or all where its body starts."""
+    reasoner = explorer.reasoner
+    if found.source is not None:
+        return find_named(found.source, reasoner.kb)
+    body, operators = body_ids(found, reasoner.relations), reasoner.operators
+    edges = operators.edges_by_operator(body[0]) if body else np.arange(operators.num_edges)
+    return np.unique(operators.sources_at(edges))[:MAX_SOURCES]
 
 
 def _are_facts(explorer: Explorer, links: Ids) -> list[bool]:

@@ -134,12 +134,14 @@ def as_candidates(rules: Iterable[Rule], relations: Relations) -> Iterator[tuple
 def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Candidate]]:
     """Return rules as candidates, by query; rules with other relations are left out.
 
-    A query without rules gets the inverted rules of its inverse, of the kinds that can be inverted.
+    A query without rules of some kind gets those that the rules of its inverse become when they are inverted.
     """
     found: defaultdict[int, list[Candidate]] = defaultdict(list)
     for query, candidate in as_candidates(rules, relations):
         found[query].append(candidate)
-    for query in list(found):
-        inverted = (get_kind(each.kind).invert(each, relations) for each in found[query])
-        found.setdefault(relations.inverse(query), [each for each in inverted if each is not None])
+    given = {query: {each.kind for each in own} for query, own in found.items()}
+    for query, own in [(query, tuple(own)) for query, own in found.items()]:
+        inverse = relations.inverse(query)
+        inverted = (get_kind(each.kind).invert(each, relations) for each in own)
+        found[inverse] += [each for each in inverted if each and each.kind not in given.get(inverse, ())]
     return dict(found)

@@ -29,9 +29,9 @@ class Candidate(NamedTuple):
 
     kind: str
     operators: Body
-    #: Its one answer, where the kind names it.
+    #: Its one answer, or its one source, where the kind names it.
     constant: str | None = None
-    #: The entity at which its body ends, where it names one.
+    #: The entity at which its body ends, or starts where the kind names its source; if it names one.
     end: str | None = None
 
 

@@ -134,6 +134,12 @@ class Unary(Kind):
         """Return the operator, the answer and the end of a rule."""
         return Candidate(self.name, (relations.operator_id(rule.body[0]),), str(rule.answer), rule.body_end)
 
+    def invert(self, candidate: Candidate, relations: Relations) -> Candidate | None:
+        """Return the sourced rule that states the same, which names the end of its edge."""
+        if candidate.end is None:
+            return None
+        return candidate._replace(kind="sourced", operators=(relations.inverse(candidate.operators[0]),))
+
     def paths(self, index: GraphIndex, rule: Rule, ends: tuple[int, int]) -> Iterator[tuple[Path, float]]:
         """Yield one edge of the operator that leaves the source, to the end that the rule names if any."""
         (operator,) = index.body_ids(rule.body)
