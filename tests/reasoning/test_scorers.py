@@ -125,7 +125,19 @@ def test_given_rules_that_name_their_answer_count_once_and_their_terms_add_up():
         ("listed(a, nyse)", 0.5),
     ]
     assert list(reasoner.ask(head="b", relation="regulator")) == []
-    assert list(reasoner.ask(tail="fca", relation="regulator")) == []
+
+
+def test_given_rules_answer_questions_in_the_other_direction_too_if_they_can_be_inverted():
+    links = [Rule("regulator", ("listed", "~listed", "regulator"), 0.5), *NAMED]
+    (answer,) = Reasoner(COMPANIES, links).ask(tail="fca", relation="regulator")
+    assert (answer.entity, answer.score) == ("a", 0.75)  # listed(X, A) leads back to no company
+    own = Rule("~regulator", ("~country",), 0.25, kind="sourced", source="fca", body_start="usa")
+    reasoner = Reasoner(COMPANIES, [Rule("regulator", ("country",), 1.0), *NAMED, own])
+    (answer,) = reasoner.ask(tail="fca", relation="regulator")
+    assert (answer.entity, answer.score) == ("a", 0.25)
+    assert [each.entity for each in reasoner.ask(tail="usa", relation="regulator")] == [
+        "a"
+    ]  # a chain, inverted
 
 
 def test_why_not_names_the_fact_that_a_rule_with_a_named_end_lacks():

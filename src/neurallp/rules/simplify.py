@@ -126,11 +126,22 @@ def _subsumed(group: list[tuple[Rule, Ids]]) -> Iterable[tuple[Rule, Rule]]:
 def invert_rule(rule: Rule) -> Rule:
     """Return the rule for the inverse query: `~uncle <= ~brother, ~father` for `uncle <= father, brother`.
 
-    Both predict the same facts: one answers questions about the tail, the other about the head.
+    Both predict the same facts: one answers questions about the tail, the other about the head. The rule must
+    be a chain, or one that names both an answer, or a source, and the other end of its body.
     """
     body = tuple(map(inverse_name, reversed(rule.body)))
     inequalities = tuple(sorted((len(body) - j, len(body) - i) for i, j in rule.inequalities))
-    return replace(rule, target=inverse_name(rule.target), body=body, inequalities=inequalities)
+    turned = replace(rule, target=inverse_name(rule.target), body=body, inequalities=inequalities)
+    if not rule.names_entities:
+        return turned
+    return replace(
+        turned,
+        kind="unary" if rule.kind == "sourced" else "sourced",
+        answer=rule.source,
+        body_end=rule.body_start,
+        source=rule.answer,
+        body_start=rule.body_end,
+    )
 
 
 def face_forward(rule: Rule) -> Rule:

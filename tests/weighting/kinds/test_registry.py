@@ -83,6 +83,11 @@ def test_a_query_without_rules_of_a_kind_gets_those_of_its_inverse_inverted():
     found = rules_as_candidates([chain, noir, own], relations)
     assert found[2] == [Candidate("sourced", (3,), "horror", "lang"), turned_chain]
     assert len(found[0]) == 2
+    # Rules with weights were chosen for their direction: only a query without any rules gets them inverted.
+    weighted = [replace(rule, weight=1.0) for rule in (chain, noir, like_metropolis)]
+    found = rules_as_candidates(weighted, relations)
+    assert (len(found[0]), len(found[2])) == (2, 1)
+    assert rules_as_candidates(weighted[:2], relations)[2] == [turned_chain, of_noir]
 
 
 def test_every_module_with_a_kind_is_registered():

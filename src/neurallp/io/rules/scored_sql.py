@@ -64,7 +64,7 @@ priors AS (
 amounts AS (
 {amounts}
   UNION ALL SELECT r.source, r.entity, o.indicator + o.forward + o.backward
-  FROM (FROM unaries UNION ALL FROM sourced) r JOIN own o USING (number)
+  FROM (SELECT * FROM unaries UNION ALL SELECT * FROM sourced) r JOIN own o USING (number)
   UNION ALL SELECT n.source, n.entity, {amount_of_neighbours}
   FROM neighbours n JOIN own o USING (number)
   UNION ALL SELECT DISTINCT s.source, s.target, o.indicator + o.forward + o.backward

@@ -21,7 +21,7 @@ class GivenScorer:
     """Rules written by hand or imported: score(y | x) = sum of confidence x number of paths from x to y.
 
     A rule that names its answer y or its source x counts once, however many paths it has. A query without
-    rules of its own is answered by the chains of its inverse, each inverted.
+    rules of some kind is answered by those that the rules of its inverse become when they are inverted.
     """
 
     has_logarithmic_scores: ClassVar[bool] = False
@@ -35,10 +35,12 @@ class GivenScorer:
         usable = (rule for rule in rules if rule.is_deductive or _names_entities(rule))
         for rule in sorted(usable, key=lambda rule: -rule.confidence):
             self._rules[self.relations.operator_id(rule.target)].append(rule)
-        for query in list(self._rules):
+        given = {query: {rule.kind for rule in own} for query, own in self._rules.items()}
+        for query, own in [(query, tuple(own)) for query, own in self._rules.items()]:
             inverse = self.relations.inverse(query)
-            chains = (rule for rule in self._rules[query] if rule.is_deductive)
-            self._rules[inverse] = self._rules[inverse] or list(map(invert_rule, chains))
+            inverted = (invert_rule(rule) for rule in own if not rule.ends_anywhere)
+            self._rules[inverse] += [rule for rule in inverted if rule.kind not in given.get(inverse, ())]
+            self._rules[inverse].sort(key=lambda rule: -rule.confidence)
 
     def rules(self, query: int) -> Iterator[Rule]:
         """Yield the rules of a query, the most confident first."""

@@ -134,14 +134,19 @@ def as_candidates(rules: Iterable[Rule], relations: Relations) -> Iterator[tuple
 def rules_as_candidates(rules: Iterable[Rule], relations: Relations) -> dict[int, list[Candidate]]:
     """Return rules as candidates, by query; rules with other relations are left out.
 
-    A query without rules of some kind gets those that the rules of its inverse become when they are inverted.
+    A query without rules gets those that the rules of its inverse become when they are inverted. So does one
+    without rules of some kind, unless they have weights: then it was decided to do without.
     """
     found: defaultdict[int, list[Candidate]] = defaultdict(list)
-    for query, candidate in as_candidates(rules, relations):
-        found[query].append(candidate)
+    turned: list[tuple[int, Candidate | None, bool]] = []
+    for rule in rules:
+        for query, candidate in as_candidates([rule], relations):
+            found[query].append(candidate)
+            inverted = get_kind(candidate.kind).invert(candidate, relations)
+            turned.append((relations.inverse(query), inverted, rule.weight is None))
     given = {query: {each.kind for each in own} for query, own in found.items()}
-    for query, own in [(query, tuple(own)) for query, own in found.items()]:
-        inverse = relations.inverse(query)
-        inverted = (get_kind(each.kind).invert(each, relations) for each in own)
-        found[inverse] += [each for each in inverted if each and each.kind not in given.get(inverse, ())]
+    for query, inverted, is_undecided in turned:
+        kinds = given.get(query, set())
+        if inverted is not None and inverted.kind not in kinds and (is_undecided or not kinds):
+            found[query].append(inverted)
     return dict(found)
