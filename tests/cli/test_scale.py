@@ -35,15 +35,17 @@ def predicted(path):
 
 
 def test_every_command_takes_the_packed_folder(folder):
+    # Scores are equal but for the last digits: sums are along edges in another order.
     model, facts, packed = folder / "model.json", folder / "facts.tsv", folder / "packed"
     assert "23 facts of 3 relations between 8 entities" in call("pack", facts, packed, "--model", model)
     asked = ["--head", "anna", "--relation", "r", "--json"]
-    assert json.loads(call("ask", model, packed, *asked)) == json.loads(call("ask", model, facts, *asked))
+    answers, expected = (json.loads(call("ask", model, data, *asked)) for data in (packed, facts))
+    assert answers == [row | {"score": pytest.approx(row["score"], rel=1e-12)} for row in expected]
     assert json.loads(call("explain", model, packed, "anna", "r", "g", "--json"))
     for data in (facts, packed):
         call("predict", model, data, "--out", folder / f"{data.stem}.jsonl")
     plain, found = (predicted(folder / f"{name}.jsonl") for name in ("facts", "packed"))
-    assert found == pytest.approx(plain, rel=1e-12)  # sums along edges in another order
+    assert found == pytest.approx(plain, rel=1e-12)
 
 
 def test_apply_predicts_and_a_dry_run_only_estimates(folder):
