@@ -79,6 +79,13 @@ def test_rules_that_predict_rarely_are_left_out_where_refined_fits_validate_no_b
     assert decide([noisy]) == [(1, ["unary"])]
 
 
+def test_what_one_query_gains_is_no_reason_for_rules_that_name_entities_where_all_together_gain_nothing():
+    lucky = refined([[0.9, 0.5]] * 5 + [[0.5, 0.5]] * 5)
+    others = refined([[0.5, 0.6], [0.6, 0.5]] * 100)  # together a gain of .010, with a standard error of .008
+    assert decide([lucky, others]) == [(1, ["unary"]), (1, ["unary"])]
+    assert decide([lucky]) == [(0, [])]
+
+
 def test_without_validation_rules_that_predict_rarely_are_used():
     fit = refined([[0.5, 0.5]])
     assert decide([replace(fit, reciprocal_ranks=fit.reciprocal_ranks[:0])]) == [(0, [])]

@@ -21,6 +21,9 @@ from .weighted_rules import WeightedQuery
 #: How many validation questions the mean over all queries counts as, in the choice of one.
 SHARED = 100
 
+#: Standard errors that the mean gain of rules that predict rarely must exceed over all queries together.
+CLEAR = 2.0
+
 #: How much of the validation MRR a model with fewer rules may lose, at least and at most: as much as may be
 #: chance, one standard error of the loss.
 MIN_TOLERANCE, MAX_TOLERANCE = 0.001, 0.003
@@ -124,15 +127,18 @@ def choose_settings(pilots: Mapping[int, Sequence[FitResult]]) -> dict[int, Choi
 def choose_refined(choices: Mapping[int, Choice], refined: Mapping[int, FitResult]) -> dict[int, Choice]:
     """Return the refined weights of queries, without rules that predict rarely where these do not help.
 
-    A fit with such rules has a second column without them. They must gain more than the standard error of the
-    mean gain over all queries, which counts as in the choice of settings. Without validation they are used.
+    A fit with such rules has a second column without them. Where all queries together do not gain clearly, no
+    query uses them: on a few of its own questions any query may gain by chance, and such rules name entities.
+    Otherwise they must gain more than the standard error of the mean gain, which counts as in the choice of
+    settings. Without validation they are used.
     """
     tried = {query: fit for query, fit in refined.items() if len(fit.settings) > 1}
     gains = {query: fit.reciprocal_ranks[:, 0] - fit.reciprocal_ranks[:, 1] for query, fit in tried.items()}
     pooled = np.concatenate([np.zeros(0), *gains.values()])
     least, found = standard_error(pooled), {}
+    is_clear = not len(pooled) or pooled.mean() > CLEAR * least
     for query, fit in refined.items():
-        column = int(query in tried and _expected_gain(gains[query], pooled) <= least)
+        column = int(query in tried and not (is_clear and _expected_gain(gains[query], pooled) > least))
         left_out = choices[query].left_out | fit.settings[column].left_out
         found[query] = Choice(fit, column, choices[query].penalty, left_out)
     return found
